@@ -1,0 +1,1 @@
+"""Options and hooks of kvgate's pytest side; everything else is imported by name from `harness`."""
