@@ -1,0 +1,52 @@
+# The two commands of the README are `make run` and `make test`; both do all the set-up themselves.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+WORKERS ?= 2
+BIN := .venv/bin
+PACKAGES := wire fakes router harness reports gates conftest.py
+OLD := $(BIN)/python -m gates.mutants.before_fix
+NEW := $(BIN)/kvgate-router
+
+# Runs a stage and says how long it took.
+stage = @printf '\n== %s\n' '$(1)'; start=$$SECONDS; $(2); printf '== %s: %s s\n' '$(1)' "$$((SECONDS - start))"
+
+.PHONY: venv run test lint unit gates real bench clean
+
+venv: .venv/made
+
+.venv/made: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kvgate needs Python 3.11 or newer")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --editable '.[real,dev]'
+	touch $@
+
+# The main job: the review's before/after table on the fakes, then the same handoff on a real llama-server.
+run: venv
+	$(call stage,handoff end to end on a real llama-server,$(BIN)/kvgate run scenarios/hybrid_e2e --real --router '$(NEW)')
+	$(call stage,before and after the fix,$(BIN)/kvgate ab --old '$(OLD)' --new '$(NEW)' scenarios/hybrid_kvshare_route)
+
+test: venv lint unit gates real
+
+lint: venv
+	$(call stage,lint,$(BIN)/ruff check $(PACKAGES) && $(BIN)/ruff format --check $(PACKAGES))
+	$(call stage,types,$(BIN)/mypy)
+	$(call stage,layers,$(BIN)/lint-imports)
+
+unit: venv
+	$(call stage,unit tests,$(BIN)/pytest wire fakes router harness reports -n $(WORKERS) -q -m 'not real')
+
+gates: venv
+	$(call stage,gates,$(BIN)/pytest gates -n $(WORKERS) -q -m 'not real')
+
+real: venv
+	$(call stage,real set,KVGATE_REAL=1 $(BIN)/pytest harness gates -n $(WORKERS) -q -m real)
+
+bench: venv
+	$(BIN)/python -m harness.bench --write docs/benchmarks.md
+
+clean:
+	rm -rf .venv build runs .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
