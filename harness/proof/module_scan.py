@@ -1,0 +1,185 @@
+"""Lists the module files a Python program can load. Run by that program's own interpreter, as a script.
+
+    python module_scan.py < {"module": NAME, "path0": DIR} | {"script": PATH, ...} | {"code": TEXT, ...}
+
+Standard library only, any Python from 3.10 on. Nothing of the program is executed: imports are read from
+the source text (also those inside functions) and followed through the interpreter's own finders, so that
+virtual environments and editable installs are seen as the program sees them. What a program imports by a
+computed name is covered where it lies in a package of the program's own: those are listed whole.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import json
+import os
+import re
+import sys
+import sysconfig
+from collections.abc import Iterator
+
+_FROM = re.compile(rb"^[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]*(\([^)]*\)|(?:[^\n\\]|\\\r?\n)*)", re.M)
+_IMPORT = re.compile(rb"^[ \t]*import[ \t]+([^\n#;]+)", re.M)
+_DYNAMIC = re.compile(rb"(?:import_module|__import__)\(\s*[\"']([\w.]+)[\"']")
+_NAME = re.compile(rb"[\w.]+")
+_SUFFIXES = (".py", ".so")
+_MAX_FILES = 20_000
+
+
+def imports_of(source: bytes, package: str) -> Iterator[str]:
+    """Absolute dotted names that `source`, a module of `package`, imports. `from a import b` gives both."""
+    for match in _IMPORT.finditer(source):
+        for part in match[1].split(b","):
+            if name := _NAME.match(part.strip()):
+                yield name[0].decode()
+    for match in _DYNAMIC.finditer(source):
+        yield match[1].decode()
+    for match in _FROM.finditer(source):
+        base = absolute(match[1].decode(), package)
+        if base is None:
+            continue
+        yield base
+        listed = re.sub(rb"#[^\n]*|\\\r?\n", b"", match[2]).strip(b"()")
+        for part in listed.split(b","):
+            if name := _NAME.match(part.strip()):
+                yield f"{base}.{name[0].decode()}"
+
+
+def absolute(name: str, package: str) -> str | None:
+    """`..x` in package `a.b` is `a.x`; None when it climbs out."""
+    dots = len(name) - len(name.lstrip("."))
+    if dots == 0:
+        return name
+    parts = package.split(".") if package else []
+    if dots > len(parts):
+        return None
+    kept = parts[: len(parts) - dots + 1]
+    return ".".join([*kept, *([name[dots:]] if name[dots:] else [])])
+
+
+class Scan:
+    """The modules found so far: dotted name to file. Packages are the folders their submodules lie in."""
+
+    def __init__(self, path0: str | None) -> None:
+        self.files: dict[str, str] = {}
+        self.folders: dict[str, list[str]] = {}
+        self.missing: set[str] = set()
+        self._path0 = path0
+        self._todo: list[tuple[bytes, str]] = []
+
+    def follow(self, source: bytes, package: str) -> None:
+        self._todo.append((source, package))
+        while self._todo and len(self.files) < _MAX_FILES:
+            text, of = self._todo.pop()
+            for name in set(imports_of(text, of)):
+                self.load(name)
+
+    def load(self, name: str) -> None:
+        """Finds `name` and every package above it, as importing it would."""
+        parts = name.split(".")
+        for depth in range(1, len(parts) + 1):
+            dotted = ".".join(parts[:depth])
+            if dotted in self.missing:
+                return
+            if dotted not in self.files and dotted not in self.folders and not self._find(dotted):
+                self.missing.add(dotted)
+                return
+
+    def _find(self, name: str) -> bool:
+        parent, _, child = name.rpartition(".")
+        file, folders = self._submodule(parent, child) if parent else self._top(name)
+        if folders:
+            self.folders[name] = folders
+        if file:
+            self.files[name] = file
+            if file.endswith(".py"):
+                self._todo.append((read(file), name if folders else parent))
+        return bool(file or folders)
+
+    def _top(self, name: str) -> tuple[str | None, list[str]]:
+        if name in sys.stdlib_module_names and not self._shadows(name):
+            return None, []
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, AttributeError, ValueError):
+            return None, []
+        if spec is None:
+            return None, []
+        file = spec.origin if spec.has_location and spec.origin and os.path.isfile(spec.origin) else None
+        return file, list(spec.submodule_search_locations or [])
+
+    def _shadows(self, name: str) -> bool:
+        if self._path0 is None:
+            return False
+        at = os.path.join(self._path0, name)
+        return os.path.isfile(at + ".py") or os.path.isfile(os.path.join(at, "__init__.py"))
+
+    def _submodule(self, parent: str, child: str) -> tuple[str | None, list[str]]:
+        namespace = []
+        for folder in self.folders.get(parent, ()):
+            at = os.path.join(folder, child)
+            if os.path.isfile(init := os.path.join(at, "__init__.py")):
+                return init, [at]
+            if os.path.isfile(at + ".py"):
+                return at + ".py", []
+            if compiled := _compiled(folder, child):
+                return compiled, []
+            if os.path.isdir(at):
+                namespace.append(at)
+        return None, namespace
+
+    def with_own_packages(self, site: tuple[str, ...]) -> list[str]:
+        """The files found, and beside them all module files of the folders that are the program's own packages."""
+        found = set(self.files.values())
+        for folders in self.folders.values():
+            for folder in folders:
+                if not folder.startswith(site) and os.path.isdir(folder):
+                    names = (name for name in os.listdir(folder) if name.endswith(_SUFFIXES))
+                    found.update(os.path.join(folder, name) for name in names)
+        return sorted(found)
+
+
+def _compiled(folder: str, child: str) -> str | None:
+    for suffix in importlib.machinery.EXTENSION_SUFFIXES:
+        if os.path.isfile(at := os.path.join(folder, child + suffix)):
+            return at
+    return None
+
+
+def read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def site_folders() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    return tuple({paths[key] + os.sep for key in ("purelib", "platlib", "stdlib", "platstdlib")})
+
+
+def main() -> None:
+    entry = json.load(sys.stdin)
+    path0 = entry.get("path0")
+    # Python put this script's own folder first, unless told not to; the program would have had `path0` there.
+    if sys.path and sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
+        del sys.path[0]
+    if path0 is not None:
+        sys.path.insert(0, path0)
+    scan = Scan(path0)
+    if module := entry.get("module"):
+        scan.load(module)
+        scan.load(f"{module}.__main__")
+        scan.follow(b"", "")
+    elif script := entry.get("script"):
+        scan.follow(read(script), "")
+    else:
+        scan.follow(entry["code"].encode(), "")
+    site = site_folders()
+    json.dump({"version": sys.version.split()[0], "site": site, "files": scan.with_own_packages(site)}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

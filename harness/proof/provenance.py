@@ -1,0 +1,282 @@
+"""Which build was really run: a fingerprint of a command, and what moved between two of them.
+
+A fingerprint holds the program, what it loads (shared libraries, or the module files of a Python program),
+the files its command names, and the git trees it comes from. It is taken before a run, looked at again after
+each scenario and at the end. Whatever moved in between taints the run, a file rewritten with the same content
+included: for a moment there was something else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from harness.proof.elf import Elf, NotElf, read_elf
+from harness.proof.file_facts import FileDigests, FileFact, Stamp, stamp_of
+from harness.proof.python_program import PythonProgram, find_python, resolve
+from harness.proof.source_tree import SourceTree, newer_sources, read_tree, roots_of
+from harness.proof.version_output import version_output
+
+_SCAN = Path(__file__).with_name("module_scan.py")
+_SCAN_DEADLINE_S = 30.0
+_LOADER_DEADLINE_S = 10.0
+# A file named on the command line that is larger (a model) is known by size and times alone.
+_MAX_DIGESTED_ARGUMENT = 64 << 20
+_SHELLS = {"sh", "bash", "dash", "zsh", "ksh", "fish"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Everything known about a command at one moment. `watched` are stamps of every file and folder looked at."""
+
+    program: FileFact | None
+    elf: Elf | None
+    libraries: tuple[FileFact, ...]
+    python: str | None
+    modules: tuple[FileFact, ...]
+    arguments: tuple[FileFact, ...]
+    trees: tuple[SourceTree, ...]
+    version: str | None = None
+    warnings: tuple[str, ...] = ()
+    watched: Mapping[str, Stamp | None] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """One digest of all content that runs: what a history or a cache is keyed by. Times and trees are not in it."""
+        parts = [self.program, *self.libraries, *self.modules, *self.arguments]
+        lines = [f"{Path(part.path).name} {part.sha256}" for part in parts if part is not None]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        program = self.program
+        return {
+            "digest": self.digest,
+            "path": program.path if program else None,
+            "sha256": program.sha256 if program else None,
+            "size": program.size if program else None,
+            "mtime": _iso(program.mtime_ns) if program else None,
+            "build_id": self.elf.build_id if self.elf else None,
+            "version": self.version,
+            "libraries": [{"path": fact.path, "sha256": fact.sha256} for fact in self.libraries],
+            "python": self.python,
+            "modules": _by_package(self.modules),
+            "arguments": [{"path": fact.path, "sha256": fact.sha256} for fact in self.arguments],
+            "trees": [{**asdict(tree), "dirty": tree.changes is not None} for tree in self.trees],
+            "warnings": list(self.warnings),
+        }
+
+
+class Provenance:
+    """Takes fingerprints of one command. `cwd` and `environment` are those the build is started with."""
+
+    def __init__(self, command: Sequence[str], *, cwd: Path, environment: Mapping[str, str] | None = None) -> None:
+        self._command = tuple(command)
+        self._cwd = cwd
+        self._environment = dict(os.environ if environment is None else environment)
+        self._digests = FileDigests()
+
+    def take(self, *, with_version: bool = False) -> Fingerprint:
+        """The fingerprint now. The version is asked for once, before the run: it starts the command."""
+        # The version runs beside the scan, so that both together take no longer than the slower one.
+        version = version_output(self._command, self._cwd, self._environment) if with_version else None
+        program = resolve(self._command[0], self._cwd, self._environment) if self._command else None
+        real = program.resolve() if program else None
+        fact = self._digests.fact(str(real)) if real else None
+        elf = _elf_of(real)
+        libraries = self._facts(_libraries(real, elf, self._environment)) if real and elf else ()
+        python = find_python(self._command, self._cwd, self._environment)
+        scan = _scan_modules(python, self._cwd, self._environment) if python else None
+        modules = self._facts(scan["files"]) if scan else ()
+        arguments = self._arguments(real)
+        trees = self._trees(program, real, modules, scan)
+        return Fingerprint(
+            program=fact,
+            elf=elf,
+            libraries=libraries,
+            python=scan["version"] if scan else None,
+            modules=modules,
+            arguments=arguments,
+            trees=trees,
+            version=version() if version else None,
+            warnings=tuple(self._warnings(fact, elf, trees, python, scan)),
+            watched=_stamps((fact, *libraries, *modules, *arguments)),
+        )
+
+    def moved_since(self, before: Fingerprint) -> tuple[str, ...]:
+        """What is not as it was, one line each. Cheap while nothing moved: files are stamped, not read."""
+        trees = tuple(filter(None, (read_tree(Path(tree.root)) for tree in before.trees)))
+        if trees == before.trees and all(stamp_of(path) == stamp for path, stamp in before.watched.items()):
+            return ()
+        return differences(before, self.take())
+
+    def _facts(self, paths: Iterable[str]) -> tuple[FileFact, ...]:
+        return tuple(fact for path in paths if (fact := self._digests.fact(path)) is not None)
+
+    def _arguments(self, program: Path | None) -> tuple[FileFact, ...]:
+        """The files that the command names beside the program: a script, a configuration, a model."""
+        found: dict[str, FileFact] = {}
+        for word in self._command[1:]:
+            path = (self._cwd / word.rpartition("=")[2]).resolve() if word else self._cwd
+            if not path.is_file() or path == program or (stamp := stamp_of(str(path))) is None:
+                continue
+            large = stamp.size > _MAX_DIGESTED_ARGUMENT
+            fact = FileFact(str(path), "", stamp.size, stamp.mtime_ns, stamp.inode) if large else None
+            fact = fact or self._digests.fact(str(path))
+            if fact is not None:
+                found[fact.path] = fact
+        return tuple(found.values())
+
+    def _trees(
+        self, program: Path | None, real: Path | None, modules: Sequence[FileFact], scan: Mapping[str, Any] | None
+    ) -> tuple[SourceTree, ...]:
+        own = [Path(fact.path) for fact in modules if not fact.path.startswith(tuple(scan["site"]) if scan else ())]
+        folders = {file.parent: file for file in own}
+        files = [file for file in (program, real) if file is not None] + list(folders.values())
+        roots = dict.fromkeys(root for file in files for root in roots_of(file))
+        return tuple(tree for root in roots if (tree := read_tree(root)) is not None)
+
+    def _warnings(
+        self,
+        program: FileFact | None,
+        elf: Elf | None,
+        trees: Sequence[SourceTree],
+        python: PythonProgram | None,
+        scan: Mapping[str, Any] | None,
+    ) -> Iterable[str]:
+        if program is None:
+            yield f"{self._command[0] if self._command else 'an empty command'}: no such program"
+        elif Path(self._command[0]).name in _SHELLS:
+            yield "a shell runs this command: what it starts is not in the fingerprint"
+        if python is not None and scan is None:
+            yield f"{python.interpreter} did not list the modules it loads: they are not in the fingerprint"
+        for tree in trees:
+            if tree.changes is not None:
+                yield f"{tree.root} has {tree.changed_files} changed file(s) on top of {tree.commit[:10]}"
+            compiled = elf is not None and python is None and program is not None
+            if compiled and program and (newer := newer_sources(Path(tree.root), program.mtime_ns)):
+                yield f"{len(newer)} source file(s) in {tree.root} are newer than the program, {newer[0]} for one"
+
+
+def differences(before: Fingerprint, after: Fingerprint) -> tuple[str, ...]:
+    """What moved from `before` to `after`, one line for each file or tree."""
+    found: list[str] = []
+    pick: tuple[Callable[[Fingerprint], Iterable[FileFact]], ...] = (
+        lambda whole: [whole.program] if whole.program else [],
+        lambda whole: whole.libraries,
+        lambda whole: whole.modules,
+        lambda whole: whole.arguments,
+    )
+    for facts in pick:
+        found += _moved_files({f.path: f for f in facts(before)}, {f.path: f for f in facts(after)})
+    found += _moved_trees({t.root: t for t in before.trees}, {t.root: t for t in after.trees})
+    return tuple(dict.fromkeys(found))
+
+
+def _moved_files(before: Mapping[str, FileFact], after: Mapping[str, FileFact]) -> Iterable[str]:
+    for path, old in before.items():
+        new = after.get(path)
+        if new is None:
+            yield f"{path} is gone"
+        elif new.sha256 != old.sha256:
+            yield f"{path} changed: sha256 {old.sha256[:12]}, then {new.sha256[:12]}"
+        elif new != old:
+            yield f"{path} was written again with the same content"
+    yield from (f"{path} was not there before" for path in after if path not in before)
+
+
+def _moved_trees(before: Mapping[str, SourceTree], after: Mapping[str, SourceTree]) -> Iterable[str]:
+    for root, old in before.items():
+        new = after.get(root)
+        if new is None:
+            yield f"the git tree {root} is gone"
+        elif new.commit != old.commit:
+            yield f"the git tree {root} went from {old.commit[:10]} to {new.commit[:10]}"
+        elif new.changes != old.changes:
+            yield f"tracked files in {root} were edited"
+
+
+def _elf_of(program: Path | None) -> Elf | None:
+    if program is None:
+        return None
+    try:
+        # A program with its kernels linked in can be larger than memory is free: only its headers are touched.
+        with program.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return read_elf(content)
+    except (NotElf, OSError, ValueError):
+        return None
+
+
+def _libraries(program: Path, elf: Elf, environment: Mapping[str, str]) -> list[str]:
+    """What the machine's loader would load, and the plugins that lie beside the program."""
+    beside = {str(path.resolve()) for path in program.parent.glob("*.so*") if path.is_file()}
+    if elf.interpreter is None:
+        return sorted(beside)
+    try:
+        listing = subprocess.run(
+            (elf.interpreter, "--list", str(program)),
+            capture_output=True,
+            timeout=_LOADER_DEADLINE_S,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+        ).stdout.decode("utf-8", "replace")
+    except (OSError, subprocess.TimeoutExpired):
+        listing = ""
+    words = (word for line in listing.splitlines() for word in line.split())
+    return sorted(beside | {os.path.realpath(word) for word in words if word.startswith("/") and os.path.isfile(word)})
+
+
+def _scan_modules(python: PythonProgram, cwd: Path, environment: Mapping[str, str]) -> Mapping[str, Any] | None:
+    try:
+        done = subprocess.run(
+            (python.interpreter, *python.flags, str(_SCAN)),
+            input=json.dumps(python.entry).encode(),
+            capture_output=True,
+            timeout=_SCAN_DEADLINE_S,
+            cwd=cwd,
+            env=environment,
+        )
+        scan: Mapping[str, Any] = json.loads(done.stdout)
+    except (OSError, subprocess.TimeoutExpired, ValueError):
+        return None
+    return scan
+
+
+def _stamps(facts: Iterable[FileFact | None]) -> dict[str, Stamp | None]:
+    """Stamps of the files, and of their folders where modules are looked for: a new file there may be loaded."""
+    files = [fact.path for fact in facts if fact is not None]
+    folders = {os.path.dirname(path) for path in files if path.endswith(".py")}
+    return {path: stamp_of(path) for path in (*files, *folders)}
+
+
+def _by_package(modules: Sequence[FileFact]) -> dict[str, dict[str, Any]]:
+    """The module files grouped by top package or single module, with one digest for each group."""
+    groups: dict[str, list[FileFact]] = {}
+    for fact in modules:
+        groups.setdefault(_top_folder(fact.path), []).append(fact)
+    return {
+        folder: {
+            "files": len(facts),
+            "sha256": hashlib.sha256("\n".join(f"{f.path} {f.sha256}" for f in facts).encode()).hexdigest(),
+        }
+        for folder, facts in groups.items()
+    }
+
+
+def _top_folder(path: str) -> str:
+    """The outermost folder above `path` that is a package; `path` itself where none is."""
+    top, folder = path, os.path.dirname(path)
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        top, folder = folder, os.path.dirname(folder)
+    return top
+
+
+def _iso(mtime_ns: int) -> str:
+    return datetime.fromtimestamp(mtime_ns / 1e9, UTC).isoformat(timespec="milliseconds")
