@@ -1,0 +1,19 @@
+"""Models by name, each checked: found, fetched or made, in one cache folder."""
+
+from harness.models.catalogue import MODELS, Memory, Model, Origin, model, provide, resolve
+from harness.models.errors import CacheError, ModelDamaged, ModelError, ModelMissing, UnknownModel
+
+__all__ = [
+    "MODELS",
+    "CacheError",
+    "Memory",
+    "Model",
+    "ModelDamaged",
+    "ModelError",
+    "ModelMissing",
+    "Origin",
+    "UnknownModel",
+    "model",
+    "provide",
+    "resolve",
+]

@@ -1,0 +1,80 @@
+"""Models by name: where each comes from, and the one way to get its file.
+
+`resolve` answers with a file that is here (a zoo model is made on the spot, which takes a moment and no network);
+`provide` downloads it if it must. Both check what they hand out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from harness.models import qwen3, smollm2
+from harness.models.errors import UnknownModel
+from harness.models.gguf_head import read_head
+
+
+class Memory(StrEnum):
+    """How an architecture remembers, which decides what a restored slot can be used for."""
+
+    DENSE = "dense"
+    SLIDING = "sliding window"
+    RECURRENT = "recurrent"
+    HYBRID = "hybrid"
+
+
+class Origin(StrEnum):
+    """Where a model's file comes from."""
+
+    FETCHED = "fetched"
+    MADE = "made"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model. `find` answers with its checked file or raises ModelMissing; `provide` gets it first."""
+
+    name: str
+    memory: Memory
+    origin: Origin
+    about: str
+    find: Callable[[], Path]
+    provide: Callable[[], Path]
+
+
+MODELS = (
+    Model(qwen3.NAME, Memory.DENSE, Origin.FETCHED, "Qwen3-0.6B, from a hub or a path", qwen3.find, qwen3.fetch),
+    Model(smollm2.NAME, Memory.DENSE, Origin.FETCHED, "SmolLM2-135M-Instruct Q4_1, 98 MB", smollm2.find, smollm2.fetch),
+)
+
+
+def model(name: str) -> Model:
+    for known in MODELS:
+        if known.name == name:
+            return known
+    raise UnknownModel(name, (known.name for known in MODELS))
+
+
+def resolve(name: str) -> Path:
+    """The checked file of a model's name or of a path to a GGUF, without the network."""
+    if _is_path(name):
+        return _checked_path(name)
+    known = model(name)
+    return known.provide() if known.origin is Origin.MADE else known.find()
+
+
+def provide(name: str) -> Path:
+    """As `resolve`, and downloads what is missing."""
+    return _checked_path(name) if _is_path(name) else model(name).provide()
+
+
+def _is_path(name: str) -> bool:
+    return "/" in name or name.endswith(".gguf")
+
+
+def _checked_path(name: str) -> Path:
+    path = Path(name).expanduser()
+    read_head(path)
+    return path.absolute()

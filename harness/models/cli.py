@@ -1,0 +1,92 @@
+"""`kvgate models list|fetch|make|path`: models on the command line.
+
+Exit statuses: 0 done, 2 usage or an unknown name, 3 the model cannot be had (missing, damaged, no space).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from tabulate import tabulate
+
+from harness.models import cache
+from harness.models.catalogue import MODELS, Model, Origin, model, resolve
+from harness.models.errors import ModelDamaged, ModelError, ModelMissing, UnknownModel
+
+USAGE, CANNOT = 2, 3
+
+
+def main(argv: Sequence[str]) -> int:
+    options = _parser().parse_args(argv)
+    try:
+        return int(options.act(options))
+    except UnknownModel as err:
+        print(f"kvgate models: {err}", file=sys.stderr)
+        return USAGE
+    except ModelError as err:
+        print(f"kvgate models: {err}", file=sys.stderr)
+        return CANNOT
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kvgate models", description="Models by name, each with a checksum, in one cache folder."
+    )
+    acts = parser.add_subparsers(required=True, metavar="list|fetch|make|path")
+    acts.add_parser("list", help="every model, and whether it is here").set_defaults(act=_list)
+    for name, act, what in (
+        ("fetch", _fetch, "have it here: download it or make it"),
+        ("make", _make, "make it, or make it anew with --again (zoo models)"),
+        ("path", _path, "print where it lies, checked; never downloads"),
+    ):
+        sub = acts.add_parser(name, help=what)
+        sub.add_argument("names", nargs="+", metavar="NAME")
+        sub.set_defaults(act=act)
+    return parser
+
+
+def _list(_options: argparse.Namespace) -> int:
+    print(tabulate([_row(each) for each in MODELS], headers=("name", "memory", "from", "state", "what it is")))
+    print(f"\ncache: {cache.root()} (KVGATE_CACHE moves it)")
+    return 0
+
+
+def _row(each: Model) -> tuple[str, str, str, str, str]:
+    try:
+        state = f"here, {each.find().stat().st_size / cache.MIB:.1f} MB"
+    except ModelMissing:
+        state = "made on demand" if each.origin is Origin.MADE else "not here"
+    except ModelDamaged:
+        state = "damaged"
+    return each.name, each.memory, each.origin, state, each.about
+
+
+def _fetch(options: argparse.Namespace) -> int:
+    for each in [model(name) for name in options.names]:
+        print(each.provide())
+    return 0
+
+
+def _make(options: argparse.Namespace) -> int:
+    wanted = [model(name) for name in options.names]
+    for each in wanted:
+        if each.origin is not Origin.MADE:
+            print(
+                f"kvgate models: {each.name} is not made but fetched: kvgate models fetch {each.name}", file=sys.stderr
+            )
+            return USAGE
+    for each in wanted:
+        print(each.provide())
+    return 0
+
+
+def _path(options: argparse.Namespace) -> int:
+    for name in options.names:
+        print(resolve(name))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,43 @@
+"""How far along something long is: a line that moves on a terminal, one line at either end elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import TextIO
+
+MIB = 1024 * 1024
+
+
+class Progress:
+    """Counts bytes towards a known total. `quiet` says nothing."""
+
+    def __init__(self, what: str, total_bytes: int, *, out: TextIO | None = None) -> None:
+        self.what = what
+        self.total_bytes = total_bytes
+        self.done_bytes = 0
+        self._out = sys.stderr if out is None else out
+        self._moving = self._out.isatty()
+        self._shown = -1
+
+    def __enter__(self) -> Progress:
+        if not self._moving:
+            self._out.write(f"{self.what}: {self.total_bytes / MIB:.0f} MB ...\n")
+        return self
+
+    def advance(self, n_bytes: int) -> None:
+        self.done_bytes += n_bytes
+        percent = 100 * self.done_bytes // max(1, self.total_bytes)
+        if self._moving and percent != self._shown:
+            self._shown = percent
+            self._out.write(f"\r{self.what}: {percent:3d}% of {self.total_bytes / MIB:.0f} MB")
+            self._out.flush()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _value: BaseException | None, _at: TracebackType | None
+    ) -> None:
+        if self._moving:
+            self._out.write("\n")
+        elif kind is None:
+            self._out.write(f"{self.what}: done\n")
+        self._out.flush()

@@ -1,0 +1,33 @@
+"""Real servers by name. Asked for none in particular, the first that there is."""
+
+from __future__ import annotations
+
+import difflib
+
+from harness.real import native, wheel
+from harness.real.errors import ServerMissing
+from harness.real.server import Server
+
+NAMES = (wheel.PACKAGE, native.BINARY)
+
+
+def find_server(spec: str | None = None) -> Server:
+    """`xllamacpp[==VERSION]`, `llama-server` (on PATH), a path or a command.
+
+    None: what `LLAMA_SERVER` names, else llama-server on PATH, else the wheel (its environment is made if need be).
+    """
+    if spec is None:
+        return native.from_environment() or native.from_path() or wheel.find(wheel.PACKAGE)
+    if spec.partition("==")[0] == wheel.PACKAGE:
+        return wheel.find(spec)
+    if spec == native.BINARY:
+        if (found := native.from_path()) is None:
+            raise ServerMissing(f"{spec} is not on PATH", f"{native.VARIABLE}=/path/to/{spec}, or {wheel.PACKAGE}")
+        return found
+    try:
+        return native.from_command(spec)
+    except ServerMissing as missing:
+        near = difflib.get_close_matches(spec.partition("==")[0], NAMES, n=1)
+        if not near:
+            raise
+        raise ServerMissing(f"no server is called {spec!r}; did you mean {near[0]}?", near[0]) from missing

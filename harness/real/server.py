@@ -1,0 +1,16 @@
+"""A real server by what starts it: a value. It knows how to start one, not that one runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """`argv` plus llama-server's flags starts it. `notes` are for the reader of a report."""
+
+    name: str
+    argv: tuple[str, ...]
+    version: str
+    build: str = ""
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,72 @@
+"""`xllamacpp` by version: each in an environment of its own under the cache, made when first asked for.
+
+An environment is made beside its place and renamed there when it is whole and its wheel can be imported, so one
+that a killed process left half-made is never used.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+from harness.models import cache, pip
+from harness.real import launcher
+from harness.real.errors import ServerMissing
+from harness.real.server import Server
+
+PACKAGE = "xllamacpp"
+DEFAULT_VERSION = "2026.10.11549"
+ENVIRONMENT_BYTES = 400 * cache.MIB
+IMPORT_DEADLINE_S = 120.0
+_VERSION = re.compile(r"\d+(\.\d+){1,3}")
+
+
+def find(spec: str) -> Server:
+    """`xllamacpp` (our default version) or `xllamacpp==VERSION`."""
+    name, _, wanted = spec.partition("==")
+    if name != PACKAGE or not _VERSION.fullmatch(wanted or DEFAULT_VERSION):
+        raise ServerMissing(f"{spec!r} is not {PACKAGE} or {PACKAGE}==VERSION", f"pip index versions {PACKAGE}")
+    version = wanted or DEFAULT_VERSION
+    python = environment(version)
+    return Server(
+        name=f"{PACKAGE}=={version}",
+        argv=(str(python), "-I", str(Path(launcher.__file__).resolve())),
+        version=version,
+        build=f"b{version.split('.')[2]}" if version.count(".") >= 2 else version,
+    )
+
+
+def environment(version: str) -> Path:
+    """The Python of the environment that holds this version."""
+    place = cache.root() / "servers" / f"{PACKAGE}-{version}-py{sys.version_info.major}.{sys.version_info.minor}"
+    python = place / "bin" / "python"
+    if python.exists():
+        return python
+    with cache.locked(place):
+        if not python.exists():
+            cache.room_for(ENVIRONMENT_BYTES, cache.made(place.parent))
+            print(f"{PACKAGE}=={version}: making its environment in {place}", file=sys.stderr, flush=True)
+            with cache.installing(place) as partial, cache.scratch(place) as scratch:
+                _make(partial, version, scratch)
+    return python
+
+
+def _make(folder: Path, version: str, scratch: Path) -> None:
+    """Our own pip installs into it, so it needs none of its own (and takes a second less to make)."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    python = folder / "bin" / "python"
+    said = pip.run(
+        ["--python", str(python), "install", "--only-binary", ":all:", "--no-deps", f"{PACKAGE}=={version}"],
+        scratch=scratch,
+    )
+    if said is not None:
+        raise ServerMissing(f"{PACKAGE}=={version} could not be installed: {said}", f"pip index versions {PACKAGE}")
+    tried = subprocess.run(
+        [python, "-c", f"import {PACKAGE}"], capture_output=True, text=True, timeout=IMPORT_DEADLINE_S
+    )
+    if tried.returncode != 0:
+        last = (tried.stderr.strip().splitlines() or [f"exit status {tried.returncode}"])[-1]
+        raise ServerMissing(f"{PACKAGE}=={version} does not load on this machine: {last}", f"{PACKAGE}==VERSION")
