@@ -1,0 +1,100 @@
+"""The result as Markdown for a pull request: which builds, which checks moved, and the rest folded away."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from harness.result import BuildInfo, CheckResult, CheckVerdict, Comparison, RunResult, Status
+from reports.counts import meaning, of_build, tally_text, timing_text, verdict_text
+from reports.printable import printable
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
+_MAX_DETAIL = 300
+
+
+def render(result: RunResult) -> str:
+    lines = [f"**kvgate {result.kind}: {result.verdict}**, {meaning(result.verdict)}", ""]
+    lines += _partial(result)
+    lines += _builds(result)
+    lines += _comparisons(result) if result.comparisons else _checks(result)
+    lines += [f"- {escaped(note)}" for note in (*result.notes, *result.warnings)]
+    lines += [f"- {escaped(timing_text(timing))}" for timing in result.timings]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown shows as it is, on one line and inside a table cell."""
+    return _SPECIAL.sub(r"\\\1", printable(text))
+
+
+def code(text: str) -> str:
+    """A code span that survives backticks and table cells."""
+    shown = printable(text).replace("|", "\\|")
+    fence = "`" * (max((len(run) for run in re.findall("`+", shown)), default=0) + 1)
+    return f"{fence} {shown} {fence}" if "`" in shown else f"`{shown}`"
+
+
+def _partial(result: RunResult) -> list[str]:
+    return ["This result is **partial**: the run was cut short.", ""] if result.partial else []
+
+
+def _builds(result: RunResult) -> Iterator[str]:
+    yield from ("| build | command | fingerprint | checks |", "|---|---|---|---|")
+    for build in result.builds:
+        counted = tally_text(of_build(result, build.name))
+        yield f"| {escaped(build.name)} | {code(' '.join(build.command))} | {_fingerprint(build)} | {counted} |"
+    yield ""
+
+
+def _fingerprint(build: BuildInfo) -> str:
+    parts = [str(build.fingerprint.get("digest") or "")[:12]]
+    for tree in build.fingerprint.get("trees", ()):
+        parts.append(f"git {tree['commit'][:10]}{' (changed)' if tree['dirty'] else ''}")
+    return ", ".join(code(part) for part in parts if part) or "none"
+
+
+def _comparisons(result: RunResult) -> Iterator[str]:
+    quiet = (CheckVerdict.GREEN_ON_BOTH, CheckVerdict.SKIPPED)
+    whole = result.kind == "matrix"
+    builds = [build.name for build in result.builds]
+    moved = [each for each in result.comparisons if whole or each.verdict not in quiet]
+    if moved:
+        yield from _comparison_table(moved, builds)
+        yield ""
+    for verdict in () if whole else quiet:
+        rest = [each for each in result.comparisons if each.verdict is verdict]
+        if rest:
+            yield from (f"<details><summary>{len(rest)} {verdict}</summary>", "")
+            yield from (f"- {escaped(each.check)}" for each in rest)
+            yield from ("", "</details>", "")
+    yield from (f"{verdict_text(result)}.", "")
+
+
+def _comparison_table(shown: Iterable[Comparison], builds: Sequence[str]) -> Iterator[str]:
+    yield "| " + " | ".join(["check", *map(escaped, builds), "verdict"]) + " |"
+    yield "|" + "---|" * (len(builds) + 2)
+    for each in shown:
+        cells = [_strong(each.tallies[build].word) for build in builds]
+        yield "| " + " | ".join([escaped(each.check), *cells, str(each.verdict)]) + " |"
+
+
+def _strong(word: str) -> str:
+    return word if word in ("ok", "skip", "not run") else f"**{word}**"
+
+
+def _checks(result: RunResult) -> Iterator[str]:
+    yield from ("| check | status | seen |", "|---|---|---|")
+    for check in result.checks:
+        yield f"| {escaped(check.check)} | {_strong(str(check.status))} | {_seen(check)} |"
+    for scenario in result.scenarios:
+        for finding in scenario.left_behind:
+            yield f"| nothing is left behind | **FAIL** | {escaped(finding)} |"
+    yield ""
+
+
+def _seen(check: CheckResult) -> str:
+    if check.status is Status.OK:
+        return ""
+    detail = check.detail if len(check.detail) <= _MAX_DETAIL else check.detail[:_MAX_DETAIL] + "…"
+    return escaped(f"{detail} ({check.where})" if check.where else detail)
