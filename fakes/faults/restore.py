@@ -1,0 +1,35 @@
+"""A decoder whose restore does not do what a router hopes for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fakes.fault import Fault
+from fakes.point import Point
+from fakes.steps import Decision, Refuse, Restored
+
+MESSAGE = "Unable to restore slot: No available space in KV cache or invalid slot save file"
+
+
+def refuse(_: Decision) -> Decision:
+    """The restore is answered 400 with the one text for every bad file; the slot is emptied, as by any failed restore.
+
+    The decoder says that it did not restore. A correct router removes the file, treats the slot as empty, and lets the
+    decoder prefill the prompt.
+    """
+    return Refuse(400, MESSAGE)
+
+
+def empty(step: Restored) -> Restored:
+    """The restore is answered 200 with every token counted; the slot's list of tokens stays empty.
+
+    The decoder claims a full restore, and the next request reuses none of it. A correct router reads the reply's own
+    timings and names the lost handoff, whatever was acknowledged.
+    """
+    return replace(step, tokens=())
+
+
+FAULTS = (
+    Fault("restore-refuse", Point.RESTORE_ASKED, refuse, reports=("ggml-org/llama.cpp#27068",)),
+    Fault("restore-empty", Point.RESTORED, empty, reports=("ggml-org/llama.cpp#26676", "ggml-org/llama.cpp#28194")),
+)

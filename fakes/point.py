@@ -1,0 +1,44 @@
+"""The closed list of places where a fake can be made to fail, or be held until it is released."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Point(Enum):
+    """`who.where`. A decoder's points can be held as well; a fault acts at exactly one point."""
+
+    LOAD = "decoder.load"
+    """Before the model counts as loaded; the port answers 503 until then."""
+    STARTED = "decoder.started"
+    """A completion has its slot (a stream its headers), and evaluates its prompt next."""
+    TOKEN = "decoder.token"
+    """A token is out; for a stream its frame has been written."""
+    REPLY = "decoder.reply"
+    """The reply, or a stream's last frames, would go out next."""
+    SHARE_ASKED = "decoder.share-asked"
+    """The share has its slot; nothing has been connected or sent."""
+    SHARE_MESSAGE = "decoder.share-message"
+    """Header and descriptors would go to the router's socket next."""
+    SHARE_REPLY = "decoder.share-reply"
+    """The descriptors are sent; the HTTP reply would go out next."""
+    ADOPT_ASKED = "decoder.adopt-asked"
+    """The adopt has its slot; nothing has been adopted."""
+    ADOPT_REPLY = "decoder.adopt-reply"
+    """The cells are adopted; the HTTP reply would go out next."""
+    RESTORE_ASKED = "decoder.restore-asked"
+    """The restore has its slot; the file has not been opened."""
+    RESTORED = "decoder.restored"
+    """The file has been read; its tokens would become the slot's next, and the reply would go out."""
+    SAVE_ASKED = "decoder.save-asked"
+    """The save has its slot; the file has not been opened."""
+    ERASE_ASKED = "decoder.erase-asked"
+    """The erase has its slot."""
+    PREFILL = "provider.prefill"
+    """The provider knows its request, and has written nothing."""
+    CLAIM = "provider.claim"
+    """The last line of its output would be written next."""
+
+    @property
+    def who(self) -> str:
+        return self.value.partition(".")[0]
