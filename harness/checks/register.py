@@ -1,0 +1,10 @@
+"""Every observable there is, by its key."""
+
+from __future__ import annotations
+
+from harness.checks import exits, files, journal, log, metrics, parity, reply, slots, stream, timing
+from harness.checks.look import Observable
+
+_UNITS = (reply, parity, timing, stream, log, journal, files, slots, metrics, exits)
+
+OBSERVABLES: dict[str, Observable] = {each.key: each for unit in _UNITS for each in unit.OBSERVABLES}

@@ -1,0 +1,203 @@
+"""What a run left behind, as values: replies, logs, journals, files, exits. Checks read nothing else.
+
+Each part is either whole or says why it is not. Nothing here starts, waits for or judges anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """When things happened at the client, on the monotonic clock."""
+
+    sent_ns: int
+    first_byte_ns: int | None = None
+    token_ns: tuple[int, ...] = ()
+    end_ns: int | None = None
+
+    @property
+    def ttft_ms(self) -> float | None:
+        """Request sent to first token received; for a reply that is not streamed, to its first byte."""
+        first = self.token_ns[0] if self.token_ns else self.first_byte_ns
+        return None if first is None else (first - self.sent_ns) / 1e6
+
+    @property
+    def itl_ms(self) -> tuple[float, ...]:
+        """Gaps between tokens, the first token left out."""
+        pairs = zip(self.token_ns, self.token_ns[1:], strict=False)
+        return tuple((after - before) / 1e6 for before, after in pairs)
+
+    @property
+    def total_ms(self) -> float | None:
+        return None if self.end_ns is None else (self.end_ns - self.sent_ns) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class TokenChoice:
+    """One generated token where log probabilities were asked for; `margin` is top-1 minus top-2."""
+
+    id: int | None
+    text: str
+    margin: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back for one request. `failure` says how it was cut short, and is empty for a whole reply."""
+
+    timings: Timings
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""
+    finish_reason: str | None = None
+    error: str = ""
+    failure: str = ""
+    streamed: bool = False
+    frames: int = 0
+    comments: int = 0
+    done: bool = False
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    server_timings: Mapping[str, Any] = field(default_factory=dict)
+    choices: tuple[TokenChoice, ...] = ()
+    body: Any = None
+
+    @property
+    def token_ids(self) -> tuple[int, ...] | None:
+        """The generated ids where the reply itself names them all."""
+        ids = tuple(choice.id for choice in self.choices if choice.id is not None)
+        return ids if ids and len(ids) == len(self.choices) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """The same request on a decoder of its own with no handoff: the reference."""
+
+    prompt_tokens: tuple[int, ...]
+    reply: Reply
+    token_ids: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request of the scenario: its name, the prompt's ids, its reply and the plain run's."""
+
+    name: str
+    max_tokens: int | None
+    prompt_tokens: tuple[int, ...]
+    reply: Reply
+    plain: Plain | None
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One entry of a journal."""
+
+    line: int
+    t_ns: int
+    event: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """A fake's journal. `incomplete` says why it cannot be trusted to be whole."""
+
+    path: Path
+    events: tuple[Event, ...] = ()
+    incomplete: str = ""
+
+    def where(self, event: Event) -> str:
+        return f"{self.path.name}:{event.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A process's output, line by line."""
+
+    path: Path
+    lines: tuple[str, ...] = ()
+    incomplete: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileEvent:
+    """Something that happened to a file in a folder that was watched."""
+
+    t_ns: int
+    folder: str
+    name: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a process ended: its status (minus the signal's number), and whether it had been asked to."""
+
+    status: int | None
+    asked: bool
+    killed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Everything one run of one scenario left."""
+
+    exchanges: tuple[Exchange, ...] = ()
+    logs: Mapping[str, Log] = field(default_factory=dict)
+    journals: Mapping[str, Journal] = field(default_factory=dict)
+    files: tuple[FileEvent, ...] | None = None
+    exits: Mapping[str, Exit] = field(default_factory=dict)
+    metrics: str | None = None
+    slots: Any = None
+
+
+def read_log(path: Path, incomplete: str = "") -> Log:
+    """The lines of a file; what is no UTF-8 is shown as replacement characters."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        return Log(path, (), incomplete or f"{path.name} cannot be read: {error.strerror}")
+    return Log(path, tuple(text.splitlines()), incomplete)
+
+
+def read_journal(path: Path, *, ended: bool = True) -> Journal:
+    """A journal as it lies on disk. Whole if every process that wrote `start` or anything else also wrote `end`.
+
+    A file that is not there is a whole journal without entries only where `ended` is false: the fake may never
+    have been started, as a provider that no router asked for.
+    """
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return Journal(path, (), f"{path.name} was never written" if ended else "")
+    except OSError as error:
+        return Journal(path, (), f"{path.name} cannot be read: {error.strerror}")
+    return _parsed(path, raw, ended)
+
+
+def _parsed(path: Path, raw: bytes, ended: bool) -> Journal:
+    events: list[Event] = []
+    open_pids: dict[Any, None] = {}
+    for number, line in enumerate(raw.splitlines(keepends=True), start=1):
+        try:
+            fields = json.loads(line)
+            event = Event(number, int(fields["t_ns"]), str(fields["event"]), fields)
+        except (ValueError, KeyError, TypeError):
+            return Journal(path, tuple(events), f"{path.name}:{number} is no whole journal entry")
+        events.append(event)
+        if event.event == "end":
+            open_pids.pop(fields.get("pid"), None)
+        else:
+            open_pids[fields.get("pid")] = None
+    if open_pids:
+        pids = ", ".join(str(pid) for pid in open_pids)
+        return Journal(path, tuple(events), f"{path.name} is cut short: no end record of process {pids}")
+    missing = f"{path.name} is empty" if ended and not events else ""
+    return Journal(path, tuple(events), missing)

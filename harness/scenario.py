@@ -1,0 +1,377 @@
+"""A scenario file into a frozen `Scenario`. Everything a file can get wrong is found here, with its line.
+
+Knows the words of a scenario, not how one is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from yaml.nodes import MappingNode, Node
+
+from harness import marked_yaml
+from harness.checks.shape import NamedCheck, NamedChecks, looks
+from harness.errors import ScenarioError, UsageError
+from harness.fake_faults import FaultNames, known_faults
+from harness.near import did_you_mean
+from harness.shapes import (
+    Either,
+    Fields,
+    Flag,
+    Key,
+    ListOf,
+    MapOf,
+    OneOf,
+    Place,
+    Plain,
+    Seconds,
+    Shape,
+    Text,
+    Whole,
+)
+
+
+class Kind(StrEnum):
+    """What can be under test."""
+
+    ROUTER = "router"
+    DECODER = "decoder"
+
+
+class Endpoint(StrEnum):
+    """The client's endpoint."""
+
+    CHAT = "/v1/chat/completions"
+    COMPLETIONS = "/v1/completions"
+
+
+@dataclass(frozen=True, slots=True)
+class SizedPrompt:
+    """A prompt of so many tokens, by the decoder's own count after template and BOS; no two requests get the same."""
+
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextPrompt:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SamePrompt:
+    """The prompt of an earlier request."""
+
+    same_as: str
+
+
+Prompt = SizedPrompt | TextPrompt | SamePrompt
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSpec:
+    """One request of the client's. `together` sends it without waiting for the reply of the one before."""
+
+    prompt: Prompt
+    name: str = ""
+    endpoint: Endpoint = Endpoint.CHAT
+    stream: bool = False
+    max_tokens: int | None = 16
+    logprobs: int | None = None
+    deadline_s: float = 30.0
+    together: bool = False
+    body: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DecoderSpec:
+    """A decoder: our fake with a toy model, or a real server with a model by name."""
+
+    real: bool = False
+    model: str = ""
+    slots: int = 2
+    faults: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSpec:
+    """A provider command for the router: our fake, or `command` (a template, see `harness.plan`)."""
+
+    faults: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RouterSpec:
+    """What is said to the router beyond where its decoder is. None leaves a flag out."""
+
+    kv_share: bool | None = None
+    slot_save: bool = True
+    own_decoder: bool = False
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One claim, and how it is seen. `suite` is the folder's name."""
+
+    file: Path
+    scenario: str
+    under_test: Kind
+    requests: tuple[RequestSpec, ...]
+    checks: tuple[NamedCheck, ...]
+    decoder: DecoderSpec = DecoderSpec()
+    prefill: DecoderSpec | None = None
+    provider: ProviderSpec | None = None
+    router: RouterSpec = RouterSpec()
+    known_red: str = ""
+    note: str = ""
+    seed: int = 1
+    budget_s: float = 120.0
+
+    @property
+    def suite(self) -> str:
+        return self.file.resolve().parent.name
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending: the scenario's identity within the suite."""
+        return self.file.stem
+
+    @property
+    def needs_real(self) -> bool:
+        return self.decoder.real or (self.prefill is not None and self.prefill.real)
+
+
+_NAME = Text(r"[A-Za-z0-9_.-]+", "a name of letters, digits, '_', '-' and '.'")
+_WORDS: Shape[tuple[str, ...]] = ListOf(Text())
+
+
+class _FaultList:
+    """Names of faults, each with its value and limits, as the fakes' own flag takes them."""
+
+    def __init__(self, *players: str) -> None:
+        self._players = players
+
+    def parse(self, node: Node, place: Place) -> tuple[str, ...]:
+        found = ListOf(Text(means="a fault's name")).parse(node, place)
+        known = known_faults() if found else FaultNames({})
+        for index, fault in enumerate(found):
+            name = fault.split("=")[0].split(",")[0]
+            item = node.value[index]
+            if name not in known.players:
+                (place / index).refuse(item, f"unknown fault {name!r}{did_you_mean(name, known.players)}")
+            if known.players[name] not in self._players:
+                (place / index).refuse(item, f"the fault {name!r} is played by the {known.players[name]}")
+        return found
+
+    def schema(self) -> dict[str, Any]:
+        return _WORDS.schema()
+
+
+def _decoder(**values: Any) -> DecoderSpec:
+    spec = DecoderSpec(**values)
+    if spec.real and not spec.model:
+        raise ValueError("a real decoder needs the name of a model: `model`")
+    if spec.real and spec.faults:
+        raise ValueError("a real decoder plays no faults")
+    return spec
+
+
+_DECODER = Fields(
+    _decoder,
+    {
+        "real": Key(Flag(), "a real llama-server instead of the fake"),
+        "model": Key(Text(), "the toy model's spec, or a real model's name"),
+        "slots": Key(Whole(1, 64), "how many slots, 2 unless said"),
+        "faults": Key(_FaultList("decoder"), "what the decoder does wrong"),
+        "args": Key(_WORDS, "more of llama-server's flags"),
+    },
+)
+
+
+def _provider(**values: Any) -> ProviderSpec:
+    spec = ProviderSpec(**values)
+    if spec.command and spec.faults:
+        raise ValueError("a provider by command plays no faults of ours")
+    return spec
+
+
+_PROVIDER = Fields(
+    _provider,
+    {
+        "faults": Key(_FaultList("provider"), "what the provider does wrong"),
+        "command": Key(_WORDS, "another provider's command, word by word"),
+    },
+)
+
+_ROUTER = Fields(
+    RouterSpec,
+    {
+        "kv_share": Key(Flag(), "whether the shared route is asked for; left out, the router's own default"),
+        "slot_save": Key(Flag(), "whether there is a slot-save folder, so a state-file route; true unless said"),
+        "own_decoder": Key(Flag(), "the router starts the decoder itself instead of being given its address"),
+        "args": Key(_WORDS, "more flags for the build under test"),
+        "env": Key(MapOf(Text()), "variables for the build under test"),
+    },
+)
+
+
+def _prompt(tokens: int | None = None, same_as: str | None = None, text: str | None = None) -> Prompt:
+    given = [each for each in (tokens, same_as, text) if each is not None]
+    if len(given) != 1:
+        raise ValueError("expected one of tokens, same_as, text")
+    if tokens is not None:
+        return SizedPrompt(tokens)
+    return SamePrompt(same_as) if same_as is not None else TextPrompt(str(text))
+
+
+class _JustText:
+    def parse(self, node: Node, place: Place) -> Prompt:
+        return TextPrompt(Text(means="a prompt: text, or {tokens: N}, or {same_as: NAME}").parse(node, place))
+
+    def schema(self) -> dict[str, Any]:
+        return Text().schema()
+
+
+_PROMPT_KEYS: dict[str, Key[Any]] = {
+    "tokens": Key(Whole(1, 1_000_000), "so many tokens, by the decoder's own count after template and BOS"),
+    "same_as": Key(_NAME, "the prompt of an earlier request"),
+    "text": Key(Text(), "this text"),
+}
+_PROMPT: Shape[Prompt] = Either(Fields(_prompt, _PROMPT_KEYS), _JustText())
+
+_ENDPOINTS = {"chat": Endpoint.CHAT, "completions": Endpoint.COMPLETIONS}
+
+
+def _request(**values: Any) -> RequestSpec:
+    if "endpoint" in values:
+        values["endpoint"] = _ENDPOINTS[values["endpoint"]]
+    return RequestSpec(**values)
+
+
+_REQUEST = Fields(
+    _request,
+    {
+        "name": Key(_NAME, "how checks and other requests call it; its number unless said"),
+        "prompt": Key(_PROMPT, "what is asked", required=True),
+        "endpoint": Key(OneOf(tuple(_ENDPOINTS)), "chat unless said"),
+        "stream": Key(Flag()),
+        "max_tokens": Key(Whole(0), "16 unless said"),
+        "logprobs": Key(Whole(1, 20), "ask for this many top log probabilities, so that ids and margins are known"),
+        "deadline_s": Key(Seconds(), "30 unless said"),
+        "together": Key(Flag(), "sent without waiting for the reply of the one before"),
+        "body": Key(MapOf(Plain()), "more fields of the request's body"),
+    },
+)
+
+_SCENARIO_KEYS: dict[str, Key[Any]] = {
+    "scenario": Key(Text(), "the claim, in words", required=True),
+    "under_test": Key(OneOf(tuple(Kind)), "what kind of build", required=True),
+    "known_red": Key(Text(), "why this is red today; an unexpected ok then fails"),
+    "note": Key(Text(), "a line to print when it has run, with {prompt_n} and {plain_prompt_n} filled in"),
+    "seed": Key(Whole(), "for everything random, 1 unless said"),
+    "budget_s": Key(Seconds(), "for the whole run, 120 unless said; more than all its deadlines together"),
+    "decoder": Key(_DECODER),
+    "prefill": Key(_DECODER, "a second decoder that prefills"),
+    "provider": Key(_PROVIDER),
+    "router": Key(_ROUTER),
+    "requests": Key(ListOf(_REQUEST, least=1), required=True),
+    "checks": Key(NamedChecks(), required=True),
+}
+
+
+def shape() -> Fields[dict[str, Any]]:
+    """The shape of a whole file."""
+    return Fields(dict, _SCENARIO_KEYS)
+
+
+def load(path: Path) -> Scenario:
+    """One scenario file. ScenarioError says file, line, key and, for a mistyped name, what is near."""
+    node = marked_yaml.read(path)
+    values = shape().parse(node, Place(path))
+    values["under_test"] = Kind(values["under_test"])
+    values["requests"] = _named(values["requests"])
+    scenario = Scenario(file=path, **values)
+    _check_requests(scenario, node)
+    _check_budget(scenario, node)
+    return scenario
+
+
+def _named(requests: tuple[RequestSpec, ...]) -> tuple[RequestSpec, ...]:
+    return tuple(each if each.name else replace(each, name=str(number)) for number, each in enumerate(requests, 1))
+
+
+def _at(node: Node, key: str) -> Node:
+    """Where a top-level key stands, or the whole file."""
+    assert isinstance(node, MappingNode)
+    return next((key_node for key_node, _ in node.value if key_node.value == key), node)
+
+
+def _check_requests(scenario: Scenario, node: Node) -> None:
+    place = Place(scenario.file, ("requests",))
+    earlier: list[str] = []
+    for request in scenario.requests:
+        if request.name in earlier:
+            place.refuse(_at(node, "requests"), f"two requests are called {request.name!r}")
+        if isinstance(request.prompt, SamePrompt) and request.prompt.same_as not in earlier:
+            same_as = request.prompt.same_as
+            problem = f"no earlier request is called {same_as!r}{did_you_mean(same_as, earlier)}"
+            (place / request.name).refuse(_at(node, "requests"), problem)
+        earlier.append(request.name)
+    for named in scenario.checks:
+        for look in looks(named.check):
+            if look.request is not None and look.request not in earlier:
+                problem = f"no request is called {look.request!r}{did_you_mean(look.request, earlier)}"
+                raise ScenarioError(scenario.file, named.line, f"checks.{named.name}", problem)
+
+
+def _check_budget(scenario: Scenario, node: Node) -> None:
+    bounds = sum(request.deadline_s for request in scenario.requests)
+    if scenario.budget_s <= bounds:
+        problem = f"{scenario.budget_s:g} s do not exceed the requests' deadlines, {bounds:g} s together"
+        Place(scenario.file, ("budget_s",)).refuse(_at(node, "budget_s"), problem)
+    for named in scenario.checks:
+        for look in looks(named.check):
+            if look.within_s is not None and look.within_s >= scenario.budget_s:
+                problem = f"within {look.within_s:g} s is not below the budget of {scenario.budget_s:g} s"
+                raise ScenarioError(scenario.file, named.line, f"checks.{named.name}", problem)
+
+
+def find(paths: Iterable[Path]) -> tuple[Scenario, ...]:
+    """The scenarios of files and folders, sorted within each folder; names of checks are unique within a suite."""
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            found = sorted(path.rglob("*.yaml"))
+            if not found:
+                raise UsageError(f"{path}: there is no scenario (*.yaml) in this folder")
+            files += found
+        elif path.exists():
+            files.append(path)
+        else:
+            raise UsageError(f"{path}: no such file or folder{_near_path(path)}")
+    scenarios = tuple(load(path) for path in dict.fromkeys(files))
+    _check_unique(scenarios)
+    return scenarios
+
+
+def _near_path(path: Path) -> str:
+    parent = path.parent
+    names = sorted(each.name for each in parent.iterdir()) if parent.is_dir() else []
+    return did_you_mean(path.name, names)
+
+
+def _check_unique(scenarios: Iterable[Scenario]) -> None:
+    seen: dict[tuple[Path, str], Scenario] = {}
+    for scenario in scenarios:
+        for named in scenario.checks:
+            other = seen.setdefault((scenario.file.resolve().parent, named.name), scenario)
+            if other is not scenario:
+                problem = f"the suite has this check already, in {other.file.name}"
+                raise ScenarioError(scenario.file, named.line, f"checks.{named.name}", problem)
