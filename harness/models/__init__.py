@@ -1,7 +1,8 @@
 """Models by name, each checked: found, fetched or made, in one cache folder."""
 
-from harness.models.catalogue import MODELS, Memory, Model, Origin, model, provide, resolve
+from harness.models.catalogue import MODELS, Model, model, provide, resolve
 from harness.models.errors import CacheError, ModelDamaged, ModelError, ModelMissing, UnknownModel
+from harness.models.memory import Memory, Origin
 
 __all__ = [
     "MODELS",

@@ -8,28 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
-from harness.models import qwen3, smollm2
+from harness.models import qwen3, smollm2, zoo
 from harness.models.errors import UnknownModel
 from harness.models.gguf_head import read_head
-
-
-class Memory(StrEnum):
-    """How an architecture remembers, which decides what a restored slot can be used for."""
-
-    DENSE = "dense"
-    SLIDING = "sliding window"
-    RECURRENT = "recurrent"
-    HYBRID = "hybrid"
-
-
-class Origin(StrEnum):
-    """Where a model's file comes from."""
-
-    FETCHED = "fetched"
-    MADE = "made"
+from harness.models.memory import Memory, Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +29,22 @@ class Model:
     provide: Callable[[], Path]
 
 
+def _zoo(name: str) -> Model:
+    blueprint = zoo.blueprint(name)
+    return Model(
+        name=name,
+        memory=blueprint.memory,
+        origin=Origin.MADE,
+        about=f"synthetic {blueprint.architecture}, f32",
+        find=partial(zoo.find, name),
+        provide=partial(zoo.make, name),
+    )
+
+
 MODELS = (
-    Model(qwen3.NAME, Memory.DENSE, Origin.FETCHED, "Qwen3-0.6B, from a hub or a path", qwen3.find, qwen3.fetch),
-    Model(smollm2.NAME, Memory.DENSE, Origin.FETCHED, "SmolLM2-135M-Instruct Q4_1, 98 MB", smollm2.find, smollm2.fetch),
+    Model(qwen3.NAME, Memory.DENSE, Origin.FETCHED, "Qwen3-0.6B, from a path or a hub", qwen3.find, qwen3.fetch),
+    Model(smollm2.NAME, Memory.DENSE, Origin.FETCHED, "SmolLM2-135M-Instruct, Q4_1", smollm2.find, smollm2.fetch),
+    *(_zoo(name) for name in zoo.ARCHITECTURES),
 )
 
 

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from tabulate import tabulate
 
 from harness.models import cache
-from harness.models.catalogue import MODELS, Model, Origin, model, resolve
+from harness.models.catalogue import MODELS, Model, model, resolve
 from harness.models.errors import ModelDamaged, ModelError, ModelMissing, UnknownModel
+from harness.models.memory import Origin
 
 USAGE, CANNOT = 2, 3
 
