@@ -77,11 +77,21 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """When a fault fires: only the n-th time its point is reached, and each time with probability `p`."""
+    """When a fault fires: only the n-th time its point is reached, and each time with probability `p`.
+
+    `op` and `slot` narrow the point itself, where its steps have them: another operation or slot does not reach it.
+    """
 
     only: int | None = None
     p: float | None = None
     seed: int = 0
+    op: str | None = None
+    slot: int | None = None
+
+    def concerns(self, step: object) -> bool:
+        return (self.op is None or getattr(step, "op", None) == self.op) and (
+            self.slot is None or getattr(step, "slot", None) == self.slot
+        )
 
 
 @dataclass(slots=True)
@@ -144,7 +154,7 @@ class Player:
         if not self._armed:
             return step
         for name, one in self._armed.items():
-            if one.fault.point is point and one.due():
+            if one.fault.point is point and one.limit.concerns(step) and one.due():
                 played = one.play(step)
                 if played == step:
                     self._journal.write("fault_no_effect", name=name, point=point.value)
@@ -155,11 +165,14 @@ class Player:
         return step
 
 
-_LIMIT = re.compile(r",(only|p|seed)=([^,]*)$")
+_LIMIT = re.compile(r",(only|p|seed|op|slot)=([^,]*)$")
 
 
 def parse_setting(text: str, catalogue: Mapping[str, Fault]) -> Armed:
-    """`NAME[=VALUE][,only=N][,p=0.3][,seed=7]` as an armed fault. FaultError says what is wrong with it."""
+    """`NAME[=VALUE]` and limits behind it (`,only=2,p=0.3,seed=7,op=PREFILL,slot=0`) as an armed fault.
+
+    FaultError says what is wrong with it.
+    """
     limits: dict[str, str] = {}
     rest = text
     while (found := _LIMIT.search(rest)) is not None:
@@ -191,6 +204,7 @@ def _limit(text: str, limits: Mapping[str, str]) -> Limit:
     try:
         only = whole_number(1, 1 << 40)(limits["only"]) if "only" in limits else None
         seed = whole_number(0, 1 << 62)(limits["seed"]) if "seed" in limits else 0
+        slot = whole_number(0, 1 << 20)(limits["slot"]) if "slot" in limits else None
     except FaultError as error:
         raise FaultError(f"fault {text}: {error}") from None
     p = None
@@ -198,4 +212,4 @@ def _limit(text: str, limits: Mapping[str, str]) -> Limit:
         if not re.fullmatch(r"0|1|[01]?\.\d{1,17}", limits["p"]) or float(limits["p"]) > 1:
             raise FaultError(f"fault {text}: {limits['p']!r} is no probability from 0 to 1")
         p = float(limits["p"])
-    return Limit(only, p, seed)
+    return Limit(only, p, seed, limits.get("op"), slot)

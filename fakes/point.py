@@ -39,6 +39,29 @@ class Point(Enum):
     CLAIM = "provider.claim"
     """The last line of its output would be written next."""
 
+    ENGINE_ACCEPT = "engine.accept"
+    """A connection has come in on the RPC port; nothing was read."""
+    ENGINE_ADMIT = "engine.admit"
+    """A request's head was read; its payload was not, and nothing was done."""
+    ENGINE_ANSWER = "engine.answer"
+    """The work is done; the answer would go out next."""
+    ENGINE_BLOB = "engine.blob"
+    """State would be written as a blob next, for a PREFILL or a STATE_GET."""
+    ENGINE_RESTORE = "engine.restore"
+    """State was received, read and found good; it would be put into its slot next."""
+    ENGINE_LEGACY = "engine.legacy"
+    """A DECODE of an older generation has its tokens; its frames would go out next."""
+    ENGINE_ENTRY = "engine.entry"
+    """A stored result was asked for and would be answered, not as a stream."""
+    ENGINE_STREAM = "engine.stream"
+    """A stream of events would begin."""
+    ENGINE_TOKEN = "engine.token"
+    """A token of a reply would come next."""
+    ENGINE_SLOTS = "engine.slots"
+    """The list of slots would be answered."""
+    ENGINE_CANCEL = "engine.cancel"
+    """A client is gone or cancels; its slot would be freed next."""
+
     @property
     def who(self) -> str:
         return self.value.partition(".")[0]
