@@ -178,7 +178,15 @@ def main() -> None:
     else:
         scan.follow(entry["code"].encode(), "")
     site = site_folders()
-    json.dump({"version": sys.version.split()[0], "site": site, "files": scan.with_own_packages(site)}, sys.stdout)
+    script = entry.get("script")
+    found = {
+        "version": sys.version.split()[0],
+        "site": site,
+        "files": scan.with_own_packages(site),
+        # A console script beside the interpreter was written by an installer: it says nothing of its own.
+        "script": None if script and os.path.dirname(script) == os.path.dirname(sys.executable) else script,
+    }
+    json.dump(found, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -137,9 +137,12 @@ class Provenance:
     def _trees(
         self, program: Path | None, real: Path | None, modules: Sequence[FileFact], scan: Mapping[str, Any] | None
     ) -> tuple[SourceTree, ...]:
-        own = [Path(fact.path) for fact in modules if not fact.path.startswith(tuple(scan["site"]) if scan else ())]
-        folders = {file.parent: file for file in own}
-        files = [file for file in (program, real) if file is not None] + list(folders.values())
+        """Where the build comes from. Of a Python program that is where its own modules lie, not the interpreter."""
+        if scan is None:
+            files = [file for file in (program, real) if file is not None]
+        else:
+            own = [Path(fact.path) for fact in modules if not fact.path.startswith(tuple(scan["site"]))]
+            files = [*{file.parent: file for file in own}.values(), *map(Path, filter(None, [scan["script"]]))]
         roots = dict.fromkeys(root for file in files for root in roots_of(file))
         return tuple(tree for root in roots if (tree := read_tree(root)) is not None)
 
