@@ -36,7 +36,8 @@ class Value:
 class Fault:
     """One thing that goes wrong, at one point. The docstring of `play` is the fault's description.
 
-    `play` takes the step, and the value as well when there is one. `reports` are public reports it stands for.
+    `play` takes the step, and the value as well when there is one. `reports` are public reports it stands for. `ops`
+    are the operations that reach it where steps of several come by its point; empty is all.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Fault:
     play: Callable[..., Any]
     value: Value | None = None
     reports: tuple[str, ...] = ()
+    ops: tuple[str, ...] = ()
 
     @property
     def variable(self) -> str:
@@ -108,6 +110,12 @@ class Armed:
     def __post_init__(self) -> None:
         self._random = Random(f"{self.limit.seed}:{self.fault.name}")
 
+    def concerns(self, point: Point, step: object) -> bool:
+        """Whether `step` reaches this fault's point at all."""
+        if self.fault.point is not point or (self.fault.ops and getattr(step, "op", None) not in self.fault.ops):
+            return False
+        return self.limit.concerns(step)
+
     def due(self) -> bool:
         """Whether it fires at this reaching of its point."""
         self.reached += 1
@@ -154,7 +162,7 @@ class Player:
         if not self._armed:
             return step
         for name, one in self._armed.items():
-            if one.fault.point is point and one.limit.concerns(step) and one.due():
+            if one.concerns(point, step) and one.due():
                 played = one.play(step)
                 if played == step:
                     self._journal.write("fault_no_effect", name=name, point=point.value)
