@@ -26,8 +26,8 @@ venv: .venv/made
 
 # The main job: the review's before/after table on the fakes, then the same handoff on a real llama-server.
 run: venv
-	$(call stage,handoff end to end on a real llama-server,$(BIN)/kvgate run scenarios/hybrid_e2e --real --router '$(NEW)')
 	$(call stage,before and after the fix,$(BIN)/kvgate ab --old '$(OLD)' --new '$(NEW)' scenarios/hybrid_kvshare_route)
+	$(call stage,handoff end to end on a real llama-server,$(BIN)/kvgate run scenarios/hybrid_e2e --real --router '$(NEW)')
 
 test: venv lint unit gates real
 
