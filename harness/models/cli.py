@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 from tabulate import tabulate
 
+from harness.errors import HarnessError, UsageError
 from harness.models import cache
 from harness.models.catalogue import MODELS, Model, model, resolve
-from harness.models.errors import ModelDamaged, ModelError, ModelMissing, UnknownModel
+from harness.models.errors import ModelDamaged, ModelMissing
 from harness.models.memory import Origin
 
 USAGE, CANNOT = 2, 3
@@ -23,12 +24,9 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     try:
         return int(options.act(options))
-    except UnknownModel as err:
+    except HarnessError as err:
         print(f"kvgate models: {err}", file=sys.stderr)
-        return USAGE
-    except ModelError as err:
-        print(f"kvgate models: {err}", file=sys.stderr)
-        return CANNOT
+        return USAGE if isinstance(err, UsageError) else CANNOT
 
 
 def _parser() -> argparse.ArgumentParser:

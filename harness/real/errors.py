@@ -1,32 +1,22 @@
 """What can go wrong before a real server runs.
 
-ServerError                something about a real server; its text is the line to show
-├── ServerMissing          none by that name on this machine; `command` would provide it
-└── ServerDied             it was started and ended before it was ready; the log is kept
+UnknownServer     no such name; names near ones (a UsageError)
+ServerMissing     none by that name on this machine; `command` would provide it (an Unavailable)
+ServerDied        it was started and ended, or said nothing, before it was ready; its log is kept (a ProcessDied)
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from harness.errors import ProcessDied, Unavailable, UsageError
 
 
-class ServerError(Exception):
-    """Something is wrong with a real server; the text is one line."""
+class UnknownServer(UsageError):
+    """No server has this name, and it is no path or command either."""
 
 
-class ServerMissing(ServerError):
-    """No such server here. `reason` says why, `command` would provide it."""
-
-    def __init__(self, reason: str, command: str) -> None:
-        super().__init__(f"{reason}; to have it: {command}")
-        self.reason = reason
-        self.command = command
+class ServerMissing(Unavailable):
+    """No such server here."""
 
 
-class ServerDied(ServerError):
+class ServerDied(ProcessDied):
     """The server ended, or fell silent, before it was ready."""
-
-    def __init__(self, reason: str, log: Path) -> None:
-        super().__init__(f"{reason}; its log: {log}")
-        self.reason = reason
-        self.log = log

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
-
+from harness.near import did_you_mean
 from harness.real import native, wheel
-from harness.real.errors import ServerMissing
+from harness.real.errors import ServerMissing, UnknownServer
 from harness.real.server import Server
 
 NAMES = (wheel.PACKAGE, native.BINARY)
@@ -27,7 +26,7 @@ def find_server(spec: str | None = None) -> Server:
     try:
         return native.from_command(spec)
     except ServerMissing as missing:
-        near = difflib.get_close_matches(spec.partition("==")[0], NAMES, n=1)
-        if not near:
+        if "/" in spec or " " in spec:
             raise
-        raise ServerMissing(f"no server is called {spec!r}; did you mean {near[0]}?", near[0]) from missing
+        hint = did_you_mean(spec.partition("==")[0], NAMES) or f"; known: {', '.join(NAMES)}, a path, a command"
+        raise UnknownServer(f"no server is called {spec!r}{hint}") from missing

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.real.errors import ServerMissing
+from harness.real.errors import ServerMissing, UnknownServer
 from harness.real.server import Server
 
 VARIABLE = "LLAMA_SERVER"
@@ -30,18 +30,22 @@ def from_path() -> Server | None:
 
 
 def from_command(command: str, who: str = "") -> Server:
-    """A path (spaces and all), or a command with arguments."""
-    words = [command] if Path(command).expanduser().is_file() else shlex.split(command)
+    """A path (spaces and all), or a command with arguments. `who` names it, for the error."""
+    try:
+        words = [command] if Path(command).expanduser().is_file() else shlex.split(command)
+    except ValueError as err:
+        raise UnknownServer(f"{command!r} is no command: {err}") from err
     found = shutil.which(os.path.expanduser(words[0])) if words else None
     if found is None:
         what = "is no executable file" if words and Path(words[0]).exists() else "is not there"
-        raise ServerMissing(f"{who} {command!r}, which {what}".strip(), f"{VARIABLE}=/path/to/{BINARY}")
+        named = f"{who} {command!r}, which" if who else repr(command)
+        raise ServerMissing(f"{named} {what}", f"{VARIABLE}=/path/to/{BINARY}")
     return _server((found, *words[1:]))
 
 
 def _server(argv: Sequence[str]) -> Server:
     version, build = _version(argv)
-    return Server(name=Path(argv[0]).name, argv=tuple(argv), version=version, build=build)
+    return Server(name=Path(argv[0]).name, argv=tuple(argv), version=version, build=build, native=True)
 
 
 def _version(argv: Sequence[str]) -> tuple[str, str]:

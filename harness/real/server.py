@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """`argv` plus llama-server's flags starts it. `notes` are for the reader of a report."""
+    """`argv` plus llama-server's flags starts it. `native`: a binary of somebody's own building.
+
+    `build` is the build's number or what it was built with; `notes` are for the reader of a report.
+    """
 
     name: str
     argv: tuple[str, ...]
     version: str
     build: str = ""
+    native: bool = False
     notes: tuple[str, ...] = ()

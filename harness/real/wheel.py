@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.models import cache, pip
 from harness.real import launcher
-from harness.real.errors import ServerMissing
+from harness.real.errors import ServerMissing, UnknownServer
 from harness.real.server import Server
 
 PACKAGE = "xllamacpp"
@@ -26,10 +26,10 @@ _VERSION = re.compile(r"\d+(\.\d+){1,3}")
 
 def find(spec: str) -> Server:
     """`xllamacpp` (our default version) or `xllamacpp==VERSION`."""
-    name, _, wanted = spec.partition("==")
-    if name != PACKAGE or not _VERSION.fullmatch(wanted or DEFAULT_VERSION):
-        raise ServerMissing(f"{spec!r} is not {PACKAGE} or {PACKAGE}==VERSION", f"pip index versions {PACKAGE}")
-    version = wanted or DEFAULT_VERSION
+    name, pinned, wanted = spec.partition("==")
+    version = wanted if pinned else DEFAULT_VERSION
+    if name != PACKAGE or not _VERSION.fullmatch(version):
+        raise UnknownServer(f"{spec!r} is not {PACKAGE} or {PACKAGE}==VERSION, such as {PACKAGE}=={DEFAULT_VERSION}")
     python = environment(version)
     return Server(
         name=f"{PACKAGE}=={version}",

@@ -1,0 +1,85 @@
+"""Start a real server and wait until it is ready, knowing afterwards what was started.
+
+A native build can die of its own weight repacking while it loads (a compiler's fault on some processors). It is
+then started once more with `--no-repack`, and the notes say so.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.errors import DeadlineMissed, ProcessDied
+from harness.processes import Guardian, Process
+from harness.real.errors import ServerDied
+from harness.real.server import Server
+
+READY = re.compile(r"listening on (?P<url>http://\S+)")
+LOAD_DEADLINE_S = 300.0
+NO_REPACK = "--no-repack"
+_NO_REPACK_SPELLINGS = ("-nr", NO_REPACK, "--no_repack")
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A server that is ready. `server.notes` say what had to be done to get there."""
+
+    server: Server
+    process: Process
+    flags: tuple[str, ...]
+    url: str
+
+
+async def start(
+    guardian: Guardian,
+    server: Server,
+    flags: Sequence[str],
+    *,
+    folder: Path,
+    name: str = "decoder",
+    env: Mapping[str, str] | None = None,
+    deadline_s: float = LOAD_DEADLINE_S,
+) -> Started:
+    """Start it in `folder`, its log there as `NAME.log`. ServerDied if it does not become ready."""
+    log = folder / f"{name}.log"
+    process = await _begin(guardian, server, flags, folder, log, env)
+    try:
+        ready = await process.ready(deadline_s)
+    except DeadlineMissed as silent:
+        await process.end()
+        raise ServerDied(f"{silent}\n  its log: {log}") from silent
+    except ProcessDied as died:
+        await process.end()
+        if not _may_be_repacking(server, process, flags):
+            raise ServerDied(f"{died}\n  its log: {log}") from died
+    else:
+        return Started(server, process, tuple(flags), ready["url"])
+    status = process.exited.result()
+    noted = replace(server, notes=(*server.notes, f"died at load (signal {-status}), started with {NO_REPACK}"))
+    return await start(
+        guardian, noted, (*flags, NO_REPACK), folder=folder, name=f"{name}.no-repack", env=env, deadline_s=deadline_s
+    )
+
+
+async def _begin(
+    guardian: Guardian, server: Server, flags: Sequence[str], folder: Path, log: Path, env: Mapping[str, str] | None
+) -> Process:
+    try:
+        return await guardian.start(
+            server.name,
+            (*server.argv, *flags),
+            env=os.environ if env is None else env,
+            cwd=folder,
+            log=log,
+            ready=READY,
+        )
+    except ProcessDied as died:
+        raise ServerDied(str(died)) from died
+
+
+def _may_be_repacking(server: Server, process: Process, flags: Sequence[str]) -> bool:
+    """Killed by a signal of its own, native, and not yet told to leave the weights alone."""
+    return process.exited.result() < 0 and server.native and not set(flags) & set(_NO_REPACK_SPELLINGS)
