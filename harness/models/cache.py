@@ -158,8 +158,6 @@ def _said_plainly(place: Path) -> Iterator[None]:
     except OSError as err:
         if err.errno in (errno.ENOSPC, errno.EDQUOT):
             raise CacheError(f"no space left on the disk of {place.parent} while writing {place.name}") from err
-        if err.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.EFBIG):
-            raise CacheError(
-                f"{err.filename or place}: {os.strerror(err.errno)} (KVGATE_CACHE moves the cache)"
-            ) from err
-        raise
+        # What numpy raises when it cannot write all has a text and no number.
+        said = os.strerror(err.errno) if err.errno else str(err)
+        raise CacheError(f"cannot write {err.filename or place}: {said} (KVGATE_CACHE moves the cache)") from err

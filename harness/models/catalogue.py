@@ -19,7 +19,10 @@ from harness.models.memory import Memory, Origin
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One model. `find` answers with its checked file or raises ModelMissing; `provide` gets it first."""
+    """One model. `find` answers with its checked file or raises ModelMissing; `provide` gets it first.
+
+    `sha256` is pinned here; None where the file brings a checksum of its own.
+    """
 
     name: str
     memory: Memory
@@ -27,6 +30,7 @@ class Model:
     about: str
     find: Callable[[], Path]
     provide: Callable[[], Path]
+    sha256: str | None = None
 
 
 def _zoo(name: str) -> Model:
@@ -38,12 +42,21 @@ def _zoo(name: str) -> Model:
         about=f"synthetic {blueprint.architecture}, f32",
         find=partial(zoo.find, name),
         provide=partial(zoo.make, name),
+        sha256=zoo.SHA256[name],
     )
 
 
 MODELS = (
     Model(qwen3.NAME, Memory.DENSE, Origin.FETCHED, "Qwen3-0.6B, from a path or a hub", qwen3.find, qwen3.fetch),
-    Model(smollm2.NAME, Memory.DENSE, Origin.FETCHED, "SmolLM2-135M-Instruct, Q4_1", smollm2.find, smollm2.fetch),
+    Model(
+        smollm2.NAME,
+        Memory.DENSE,
+        Origin.FETCHED,
+        "SmolLM2-135M-Instruct, Q4_1",
+        smollm2.find,
+        smollm2.fetch,
+        smollm2.SHA256,
+    ),
     *(_zoo(name) for name in zoo.ARCHITECTURES),
 )
 

@@ -43,6 +43,10 @@ def from_command(command: str, who: str = "") -> Server:
     return _server((found, *words[1:]))
 
 
+def from_binary(path: Path) -> Server:
+    return _server((str(path),))
+
+
 def _server(argv: Sequence[str]) -> Server:
     version, build = _version(argv)
     return Server(name=Path(argv[0]).name, argv=tuple(argv), version=version, build=build, native=True)

@@ -54,6 +54,12 @@ def test_a_full_disk_is_one_line_that_names_the_place(tmp_path: Path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+def test_a_write_that_came_up_short_is_one_line_too(tmp_path: Path) -> None:
+    said = "cannot write .*/m: 10 requested and 9 written"
+    with pytest.raises(CacheError, match=said), cache.installing(tmp_path / "m"):
+        raise OSError("10 requested and 9 written")
+
+
 def test_what_cannot_fit_is_not_begun(tmp_path: Path) -> None:
     with pytest.raises(CacheError, match="MB are needed"):
         cache.room_for(1 << 60, tmp_path)

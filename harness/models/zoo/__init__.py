@@ -16,7 +16,10 @@ from harness.models.zoo import architectures, gguf_file, vocabulary
 from harness.models.zoo.blueprint import Blueprint
 from harness.models.zoo.gguf_file import Dtype
 
+__all__ = ["ARCHITECTURES", "SEED", "SHA256", "Dtype", "blueprint", "find", "make", "place", "write"]
+
 SEED = 1
+ROOM_BYTES = 8 * cache.MIB
 
 ARCHITECTURES: dict[str, Callable[[int], Blueprint]] = {
     "tiny-llama": architectures.llama,
@@ -48,6 +51,7 @@ def blueprint(name: str) -> Blueprint:
 
 def write(name: str, target: Path, *, seed: int = SEED, dtype: Dtype = Dtype.F32) -> None:
     """Write the model of that name to a file."""
+    cache.room_for(ROOM_BYTES, cache.made(target.absolute().parent))
     with cache.installing(target) as partial:
         gguf_file.write(blueprint(name), vocabulary.make(), name, seed, dtype, partial)
 
