@@ -19,6 +19,7 @@ _ROW = 21
 _BAR = 18
 _LANE_GAP = 6
 _AXIS = 24
+_LAST_TICK = 0.93
 # The least width a mark needs for its number, as a part of the axis; about 30 pixels on a narrow phone.
 _LEAST_WIDTH = 0.085
 
@@ -131,7 +132,8 @@ def _axis(scale: Scale, height: int) -> Iterator[str]:
     for place, ns in scale.ticks():
         x = _percent(place)
         yield f'<line class="tick" x1="{x}" x2="{x}" y1="0" y2="{height - _AXIS + 4}"/>'
-        yield f'<text class="time" x="{x}" y="{height - 5}">{time_text(ns)}</text>'
+        side = ' text-anchor="end"' if place > _LAST_TICK else ""
+        yield f'<text class="time" x="{x}" y="{height - 5}"{side}>{time_text(ns)}</text>'
 
 
 def _list(ordered: Sequence[TimelineEvent]) -> Iterator[str]:
