@@ -120,6 +120,7 @@ class ScenarioResult:
     rerun: str = ""
     timeline: tuple[TimelineEvent, ...] = ()
     repeat: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def status(self) -> Status:
@@ -275,6 +276,7 @@ def _scenario_from_json(values: Mapping[str, Any], checks: Iterable[CheckResult]
         values,
         checks=tuple(c for c in checks if (c.suite, c.scenario, c.build, c.repeat) == own),
         left_behind=tuple(values["left_behind"]),
+        notes=tuple(values.get("notes", ())),
         timeline=tuple(_known(TimelineEvent, event) for event in values["timeline"]),
     )
 

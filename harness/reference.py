@@ -1,0 +1,193 @@
+"""Plain runs: the same requests on a decoder process of its own, with no handoff. Their replies are the reference.
+
+The same process counts tokens, so that prompts have the size asked for. Results are kept for the session by
+everything that shapes them: decoder, model, flags, prompt, request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+
+from harness.build_process import free_port, start_build, wait_ready
+from harness.clients import ask, request_body
+from harness.decoders import Decoder, start_decoder
+from harness.errors import HarnessError
+from harness.plan import Addresses, Folders, Options, build_argv, build_env, model_of, needs_port
+from harness.profiles import Build
+from harness.prompts import sized
+from harness.record import Plain, read_journal
+from harness.scenario import Endpoint, Kind, Prompt, RequestSpec, SamePrompt, Scenario, SizedPrompt, TextPrompt
+
+if TYPE_CHECKING:
+    from harness.session import Session
+
+_PROMPT = "\x00prompt\x00"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request ready to be sent: its prompt's text and ids, and the plain run where one was asked for."""
+
+    spec: RequestSpec
+    prompt: str
+    prompt_tokens: tuple[int, ...]
+    plain: Plain | None
+
+
+@dataclass(slots=True)
+class References:
+    """Prompts and plain replies of one session."""
+
+    prompts: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+    plains: dict[str, Plain] = field(default_factory=dict)
+
+
+async def prepare(
+    session: Session, scenario: Scenario, build: Build, folders: Folders, options: Options, *, plain: bool
+) -> tuple[Prepared, ...]:
+    """Prompts for every request, and plain replies where `plain`. A decoder is started only for what is not known."""
+    wanted = _wanted(scenario, build, options)
+    known = session.references
+    if all(w.prompt_key in known.prompts and (not plain or w.plain_key in known.plains) for w in wanted):
+        return _prepared(wanted, known, plain)
+    own = Folders(folders.evidence / "plain", folders.scratch / "plain")
+    own.make()
+    decoder = await _decoder_of_its_own(session, scenario, build, own, options)
+    try:
+        async with aiohttp.ClientSession() as http:
+            asked = await _fill(wanted, known, decoder, http, plain=plain)
+    finally:
+        how = await decoder.process.end()
+        await decoder.process.read_to_end()
+        decoder.process.output.close()
+    if decoder.journaled:
+        _name_ids(asked, known, own)
+    if how.killed:
+        raise HarnessError("the plain run's decoder did not end when asked to")
+    return _prepared(wanted, known, plain)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    spec: RequestSpec
+    prompt: Prompt
+    rng: Random
+    prompt_key: str
+    plain_key: str
+
+
+async def _decoder_of_its_own(
+    session: Session, scenario: Scenario, build: Build, own: Folders, options: Options
+) -> Decoder:
+    """Same build and flags as the decoder of the run, without its faults."""
+    if scenario.under_test is Kind.ROUTER:
+        spec = replace(scenario.decoder, faults=())
+        return await start_decoder(session, spec, "decoder", own, options, scenario.seed)
+    addresses = Addresses(port=free_port() if needs_port(build) else 0, model=model_of(scenario, options))
+    argv = build_argv(scenario, build, own, addresses)
+    ready = build.profile.ready
+    process = await start_build(session.guardian, argv, build_env(scenario, build, own, addresses), ready, own)
+    url = await wait_ready(process, ready, addresses.port, options.ready_s)
+    return Decoder(process, url, addresses.model, journaled=False)
+
+
+def _wanted(scenario: Scenario, build: Build, options: Options) -> list[_Wanted]:
+    decoder = replace(scenario.decoder, faults=())
+    shaping = f"{decoder!r} {options.model!r} {options.decoder_args!r}"
+    if scenario.under_test is not Kind.ROUTER:
+        shaping += f" {build!r}"
+    found: dict[str, _Wanted] = {}
+    for number, spec in enumerate(scenario.requests):
+        plain_body = json.dumps(_plain_body(spec, _PROMPT), sort_keys=True)
+        if isinstance(spec.prompt, SamePrompt):
+            first = found[spec.prompt.same_as]
+            prompt, prompt_key = first.prompt, first.prompt_key
+        else:
+            template = json.dumps({k: v for k, v in spec.body.items() if k not in _NOT_IN_TEMPLATE}, sort_keys=True)
+            prompt = spec.prompt
+            prompt_key = f"{shaping} {prompt!r} {number} {scenario.seed} {spec.endpoint} {template}"
+        rng = Random(f"{scenario.seed}/{number}")
+        found[spec.name] = _Wanted(spec, prompt, rng, prompt_key, f"{prompt_key} {spec.endpoint} {plain_body}")
+    return list(found.values())
+
+
+_NOT_IN_TEMPLATE = ("max_tokens", "temperature", "stream", "logprobs", "top_logprobs")
+
+
+def _prepared(wanted: Sequence[_Wanted], known: References, plain: bool) -> tuple[Prepared, ...]:
+    return tuple(
+        Prepared(w.spec, *known.prompts[w.prompt_key], known.plains[w.plain_key] if plain else None) for w in wanted
+    )
+
+
+def _plain_body(spec: RequestSpec, prompt: str) -> dict[str, Any]:
+    """Not streamed and with nothing reused: the reply depends on neither."""
+    return request_body(replace(spec, stream=False), prompt) | {"cache_prompt": False}
+
+
+async def _fill(
+    wanted: Sequence[_Wanted], known: References, decoder: Decoder, http: aiohttp.ClientSession, *, plain: bool
+) -> list[_Wanted]:
+    asked = []
+    for each in wanted:
+        if each.prompt_key not in known.prompts:
+            known.prompts[each.prompt_key] = await _make_prompt(each, decoder.url, http)
+        if plain and each.plain_key not in known.plains:
+            prompt, ids = known.prompts[each.prompt_key]
+            body = _plain_body(each.spec, prompt)
+            reply = await ask(http, decoder.url + each.spec.endpoint, body, each.spec.deadline_s)
+            known.plains[each.plain_key] = Plain(ids, reply, reply.token_ids)
+            if reply.status == 200:
+                asked.append(each)
+    return asked
+
+
+async def _make_prompt(wanted: _Wanted, url: str, http: aiohttp.ClientSession) -> tuple[str, tuple[int, ...]]:
+    async def count(text: str) -> tuple[int, ...]:
+        return await _tokenized(http, url, wanted.spec, text)
+
+    match wanted.prompt:
+        case SizedPrompt(tokens):
+            return await sized(tokens, wanted.rng, count)
+        case TextPrompt(text):
+            return text, await count(text)
+        case SamePrompt():
+            raise AssertionError("a prompt that repeats another has that other's key")
+
+
+async def _tokenized(http: aiohttp.ClientSession, url: str, spec: RequestSpec, text: str) -> tuple[int, ...]:
+    """The ids that the decoder evaluates for this request: template first for a chat, then the special tokens."""
+    if spec.endpoint is Endpoint.CHAT:
+        templated = await _posted(http, f"{url}/apply-template", request_body(spec, text))
+        text = str(templated["prompt"])
+    asked = {"content": text, "add_special": True, "parse_special": True}
+    return tuple(int(token) for token in (await _posted(http, f"{url}/tokenize", asked))["tokens"])
+
+
+async def _posted(http: aiohttp.ClientSession, url: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    reply = await ask(http, url, body, deadline_s=30)
+    if reply.status != 200 or not isinstance(reply.body, dict):
+        told = reply.failure or reply.error or f"status {reply.status}"
+        raise HarnessError(f"the plain run's decoder cannot count tokens: {url}: {told}")
+    return reply.body
+
+
+def _name_ids(asked: Sequence[_Wanted], known: References, folders: Folders) -> None:
+    """Ids from the fake's journal, where the reply itself carries none."""
+    journal = read_journal(folders.evidence / "decoder.jsonl")
+    if journal.incomplete:
+        raise HarnessError(f"the plain run cannot be trusted: {journal.incomplete}")
+    completions = [event.fields for event in journal.events if event.event == "completion"]
+    if len(completions) != len(asked):
+        raise HarnessError(f"the plain run's journal has {len(completions)} completions for {len(asked)} requests")
+    for each, fields in zip(asked, completions, strict=True):
+        plain = known.plains[each.plain_key]
+        known.plains[each.plain_key] = replace(
+            plain, prompt_tokens=tuple(fields["prompt_tokens"]), token_ids=tuple(fields["predicted"])
+        )

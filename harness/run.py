@@ -1,0 +1,256 @@
+"""One run of one scenario: what is started, asked and ended. It acts; it judges nothing.
+
+Whatever happens in between, everything that was started is ended, and every pipe read to its end, before a record
+is made of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import aiohttp
+
+from harness.build_process import free_port, start_build, wait_ready
+from harness.checks.shape import looks
+from harness.clients import ask, request_body
+from harness.deadline import within
+from harness.decoders import Decoder, start_decoder
+from harness.errors import HarnessError
+from harness.left_behind import Descriptors, descriptors, descriptors_left, end_strays, files_left
+from harness.plan import (
+    Addresses,
+    Folders,
+    Options,
+    build_argv,
+    build_env,
+    decoder_wrapper,
+    model_of,
+    needs_port,
+)
+from harness.processes import Process, Tails, ended_how
+from harness.profiles import Build
+from harness.record import Exchange, Exit, Journal, Log, Record, read_journal, read_log
+from harness.reference import Prepared, prepare
+from harness.scenario import DecoderSpec, Kind, Scenario
+from harness.session import Session
+from harness.watch import FolderWatch
+
+_SMALL_GET_S = 10.0
+
+
+@dataclass(slots=True)
+class Run:
+    """The state of one run, from its start until its record can be read.
+
+    `findings` are what the build left or did beside the checks, `errors` why the run cannot be trusted.
+    """
+
+    session: Session
+    scenario: Scenario
+    build: Build
+    folders: Folders
+    options: Options
+    findings: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    argvs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _decoders: dict[str, Decoder] = field(default_factory=dict)
+    _process: Process | None = None
+    _url: str = ""
+    _before: Descriptors = field(default_factory=lambda: Descriptors({}))
+    _watch: FolderWatch | None = None
+    _exchanges: tuple[Exchange, ...] = ()
+    _exits: dict[str, Exit] = field(default_factory=dict)
+    _metrics: str | None = None
+    _slots: Any = None
+    _record: Record = field(default_factory=Record)
+
+    async def act(self) -> Record:
+        """The record. HarnessError where the run could not be made; all has ended then too."""
+        self.folders.make()
+        try:
+            budget = self.scenario.budget_s
+            await within(budget, "the whole scenario (its budget_s)", self._start_and_ask(), self._tails)
+        finally:
+            await asyncio.shield(asyncio.ensure_future(self._end()))
+        return self._record
+
+    def _processes(self) -> list[Process]:
+        own = [self._process] if self._process is not None else []
+        return [*own, *(decoder.process for decoder in self._decoders.values())]
+
+    def _tails(self) -> str:
+        return Tails(tuple(self._processes()))()
+
+    # -- acting
+
+    async def _start_and_ask(self) -> None:
+        self._watch = FolderWatch({"slot-save": self.folders.slots, "tmp": self.folders.tmp})
+        prepared, _ = await _both(self._prepared(), self._started())
+        assert self._process is not None
+        self._before = descriptors(self._process.pid)
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+            await self._ask_all(http, prepared)
+            await self._look_around(http)
+        if self._process.running:
+            self.findings += await descriptors_left(self._process.pid, self._before)
+
+    async def _prepared(self) -> tuple[Prepared, ...]:
+        wants_plain = bool(self.scenario.note) or self._uses("reply.parity")
+        return await prepare(self.session, self.scenario, self.build, self.folders, self.options, plain=wants_plain)
+
+    def _uses(self, key: str) -> bool:
+        return any(look.key == key for named in self.scenario.checks for look in looks(named.check))
+
+    async def _started(self) -> None:
+        if self.scenario.under_test is Kind.ROUTER and not self.scenario.router.own_decoder:
+            await self._start_decoder("decoder", self.scenario.decoder)
+        if self.scenario.prefill is not None:
+            await self._start_decoder("prefill", self.scenario.prefill)
+        await self._start_build()
+
+    async def _start_decoder(self, who: str, spec: DecoderSpec) -> None:
+        decoder = await start_decoder(self.session, spec, who, self.folders, self.options, self.scenario.seed)
+        self._decoders[who] = decoder
+        self.argvs[who] = decoder.process.argv
+
+    async def _start_build(self) -> None:
+        if self.scenario.router.own_decoder:
+            wrapper = self.folders.scratch / "llama-server"
+            wrapper.write_text(decoder_wrapper())
+            wrapper.chmod(0o700)
+        addresses = self._addresses()
+        argv = build_argv(self.scenario, self.build, self.folders, addresses)
+        env = build_env(self.scenario, self.build, self.folders, addresses)
+        self.argvs["build"] = tuple(argv)
+        ready = self.build.profile.ready
+        self._process = await start_build(self.session.guardian, argv, env, ready, self.folders)
+        self._url = await wait_ready(self._process, ready, addresses.port, self.options.ready_s)
+
+    def _addresses(self) -> Addresses:
+        decoder, prefill = self._decoders.get("decoder"), self._decoders.get("prefill")
+        return Addresses(
+            decoder_url=decoder.url if decoder is not None else "",
+            prefill_url=prefill.url if prefill is not None else "",
+            port=free_port() if needs_port(self.build) else 0,
+            model=decoder.model if decoder is not None else model_of(self.scenario, self.options),
+        )
+
+    async def _ask_all(self, http: aiohttp.ClientSession, prepared: Sequence[Prepared]) -> None:
+        """One after the other, except those that go together with the one before."""
+        waiting: list[tuple[Prepared, asyncio.Task[Any]]] = []
+        for each in prepared:
+            if not each.spec.together:
+                await self._taken(waiting)
+            body = request_body(each.spec, each.prompt)
+            asked = ask(http, self._url + each.spec.endpoint, body, each.spec.deadline_s)
+            waiting.append((each, asyncio.create_task(asked)))
+        await self._taken(waiting)
+
+    async def _taken(self, waiting: list[tuple[Prepared, asyncio.Task[Any]]]) -> None:
+        try:
+            for each, task in waiting:
+                where = f"client.jsonl:{len(self._exchanges) + 1}"
+                exchange = Exchange(
+                    each.spec.name, each.spec.max_tokens, each.prompt_tokens, await task, each.plain, where
+                )
+                self._exchanges = (*self._exchanges, exchange)
+        finally:
+            for _, task in waiting:
+                task.cancel()
+            waiting.clear()
+
+    async def _look_around(self, http: aiohttp.ClientSession) -> None:
+        """What the build and the decoder say of themselves, where a check asks."""
+        if self._uses("metrics"):
+            self._metrics = await _got(http, f"{self._url}/metrics")
+        if self._uses("slots") and "decoder" in self._decoders:
+            told = await _got(http, f"{self._decoders['decoder'].url}/slots")
+            self._slots = json.loads(told) if told is not None else None
+
+    # -- ending
+
+    async def _end(self) -> None:
+        if self._process is not None:
+            await self._end_build(self._process)
+        for who, decoder in self._decoders.items():
+            await self._end_decoder(who, decoder.process)
+        strays = await end_strays(self.session.guardian, self.session.own_pids)
+        self.findings += [f"{stray} was left" for stray in strays.build]
+        self.errors += [f"{stray} of our own was left" for stray in strays.own]
+        for process in self._processes():
+            await process.read_to_end()
+            process.output.close()
+        self.findings += [f"{left} was left" for left in files_left(self.folders)]
+        self._record = self._recorded()
+        self._write_client_log()
+
+    async def _end_build(self, process: Process) -> None:
+        how = self._exits["build"] = await process.end()
+        if not how.asked and self._url:
+            told = ended_how(how.status) if how.status is not None else "ended"
+            self.findings.append(f"the build {told} before it was asked to end")
+        elif how.killed:
+            self.findings.append(f"the build (pid {process.pid}) did not end when asked to, and was killed")
+
+    async def _end_decoder(self, who: str, process: Process) -> None:
+        how = self._exits[who] = await process.end()
+        if not how.asked and how.status is not None:
+            self.errors.append(f"the {who} {ended_how(how.status)} before it was asked to end")
+        elif how.killed:
+            self.errors.append(f"the {who} did not end when asked to, and was killed")
+
+    def _recorded(self) -> Record:
+        watched = None if self._watch is None else self._watch.close()
+        return Record(self._exchanges, self._logs(), self._journals(), watched, self._exits, self._metrics, self._slots)
+
+    def _logs(self) -> dict[str, Log]:
+        named = {"build": self._process, **{who: decoder.process for who, decoder in self._decoders.items()}}
+        return {
+            who: read_log(process.output.path, process.output.incomplete)
+            for who, process in named.items()
+            if process is not None
+        }
+
+    def _journals(self) -> dict[str, Journal]:
+        found = {
+            who: read_journal(self.folders.evidence / f"{who}.jsonl")
+            for who, decoder in self._decoders.items()
+            if decoder.journaled
+        }
+        if self.scenario.router.own_decoder:
+            found["decoder"] = read_journal(self.folders.evidence / "decoder.jsonl")
+        if self.scenario.provider is not None:
+            found["provider"] = read_journal(self.folders.evidence / "provider.jsonl", ended=False)
+        return found
+
+    def _write_client_log(self) -> None:
+        lines = (json.dumps(asdict(exchange), default=str) for exchange in self._exchanges)
+        (self.folders.evidence / "client.jsonl").write_text("".join(f"{line}\n" for line in lines))
+
+
+async def _both(first: Any, second: Any) -> tuple[Any, Any]:
+    """Both at once; where one fails the other is cancelled, and the failure comes out as itself."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = group.create_task(first), group.create_task(second)
+    except BaseExceptionGroup as failed:
+        raise _first(failed.exceptions) from None
+    return tasks[0].result(), tasks[1].result()
+
+
+def _first(errors: Iterable[BaseException]) -> BaseException:
+    """Of several failures that of the harness's own making is the one that explains."""
+    ranked = sorted(errors, key=lambda error: not isinstance(error, HarnessError))
+    return ranked[0]
+
+
+async def _got(http: aiohttp.ClientSession, url: str) -> str | None:
+    with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+        async with http.get(url, timeout=aiohttp.ClientTimeout(total=_SMALL_GET_S)) as response:
+            return await response.text() if response.status == 200 else None
+    return None
