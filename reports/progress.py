@@ -19,8 +19,8 @@ _CLEAR_LINE = "\r\x1b[K"
 class Progress:
     """Told of each scenario as it starts and ends. `total` counts scenarios over all builds and repeats."""
 
-    def __init__(self, stream: TextIO, total: int, screen: Screen | None = None) -> None:
-        self._stream, self._total = stream, total
+    def __init__(self, stream: TextIO, total: int, screen: Screen | None = None, *, quiet: bool = False) -> None:
+        self._stream, self._total, self._quiet = stream, total, quiet
         self._screen = screen or on(stream)
         self._live = stream.isatty()
         self._ended = self._failed = 0
@@ -46,5 +46,6 @@ class Progress:
             self._write(_CLEAR_LINE)
 
     def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+        if not self._quiet:
+            self._stream.write(text)
+            self._stream.flush()

@@ -1,0 +1,81 @@
+"""Where a command's findings go: the terminal, the files that were asked for, and the page in the run folder."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO
+
+from harness.result import RunResult
+from reports import html, json_file, junit, markdown, terminal
+from reports.progress import Progress
+
+PAGE = "index.html"
+_FORMATS: dict[str, tuple[Callable[[RunResult], str], str]] = {
+    "json": (json_file.render, "the result as JSON"),
+    "junit": (junit.render, "JUnit XML, one case for each check"),
+    "markdown": (markdown.render, "a table for a pull request"),
+    "html": (html.render, "one page with a timeline for each scenario"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("output")
+    for name, (_, what) in _FORMATS.items():
+        group.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"write {what}; - writes to standard output")
+    group.add_argument("--quiet", action="store_true", help="show neither progress nor report")
+
+
+class Outputs:
+    """Progress on standard error, the result on standard output, and files; a file asked for as `-` is all there is."""
+
+    def __init__(self, arguments: argparse.Namespace, out: TextIO | None = None, err: TextIO | None = None) -> None:
+        self._files = {name: getattr(arguments, name) for name in _FORMATS if getattr(arguments, name) is not None}
+        self._quiet = arguments.quiet or any(str(path) == "-" for path in self._files.values())
+        self._out, self._err = out or sys.stdout, err or sys.stderr
+        self._progress: Progress | None = None
+
+    def listener(self, total: int) -> Progress:
+        self._progress = Progress(self._err, total, quiet=self._quiet)
+        return self._progress
+
+    def show(self, result: RunResult) -> None:
+        """Shows the result whatever happens to the files; what cannot be written is said in one line each."""
+        if self._progress is not None:
+            self._progress.finished()
+        if not self._quiet:
+            self._out.write(terminal.render(result, terminal.on(self._out)))
+        for name, path in self._files.items():
+            self._put(path, _FORMATS[name][0](result))
+        if result.folder and os.path.isdir(result.folder):
+            self._put(Path(result.folder) / PAGE, html.render(result))
+        self._out.flush()
+
+    def _put(self, path: Path, text: str) -> None:
+        if str(path) == "-":
+            self._out.write(text)
+            return
+        try:
+            write_whole(path, text)
+        except OSError as error:
+            self._err.write(f"kvgate: cannot write {path}: {error.strerror}\n")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes beside `path` and moves it there, so that no reader sees half of it. Not for devices and pipes."""
+    if path.exists() and not path.is_file():
+        path.write_text(text, "utf-8", "backslashreplace")
+        return
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        beside.write_text(text, "utf-8", "backslashreplace")
+        beside.replace(path)
+    except OSError:
+        with suppress(OSError):
+            beside.unlink()
+        raise
