@@ -9,11 +9,9 @@ several field names: the first that this version has is set.
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -22,6 +20,7 @@ from typing import Any, NoReturn
 
 VERBOSE = 2**31 - 1
 AUTO_SLOTS = 4
+ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
 class BadArgument(Exception):
@@ -239,9 +238,10 @@ def parameters(words: Sequence[str]) -> Any:
 
 
 def serve(params: Any) -> int:
-    """Serve until TERM or INT; a second one ends the process at once with 1, as llama-server does.
+    """Serve until TERM or INT, then end with 0, once the requests that are being answered have ended.
 
-    Handlers are installed only when the model is loaded: a signal during the load ends the process by itself.
+    Handlers are installed only when the model is loaded: a signal during the load ends the process by itself. So
+    does a second signal: the wheel keeps Python's lock while it closes, so there is nobody left to handle it.
     """
     from xllamacpp import Server
 
@@ -253,18 +253,12 @@ def serve(params: Any) -> int:
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     signal.set_wakeup_fd(writer.fileno())
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in ENDING:
         signal.signal(number, lambda _number, _frame: None)
     reader.recv(1)
-
-    def close() -> None:
-        server.clear()  # the last reference: its destructor ends the HTTP server and the slots
-        writer.send(b"\0")
-
-    threading.Thread(target=close, daemon=True).start()
-    if reader.recv(1) != b"\0":
-        os.write(2, b"Received second interrupt, terminating immediately.\n")
-        os._exit(1)
+    for number in ENDING:
+        signal.signal(number, signal.SIG_DFL)
+    server.clear()  # the last reference: its destructor ends the HTTP server and the slots
     return 0
 
 
