@@ -189,7 +189,7 @@ def _build_lines(result: RunResult, name: str, screen: Screen) -> Iterator[str]:
 def _closing(result: RunResult, screen: Screen) -> Iterator[str]:
     for warning in dict.fromkeys(result.warnings):
         yield from (screen.paint(line, "yellow") for line in wrapped(f"warning: {warning}", screen.width))
-    for note in result.notes:
+    for note in dict.fromkeys([*result.notes, *(note for scenario in result.scenarios for note in scenario.notes)]):
         yield from wrapped(note, screen.width)
     for timing in result.timings:
         yield from wrapped(timing_text(timing), screen.width)

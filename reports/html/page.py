@@ -169,6 +169,7 @@ def _scenario(scenario: ScenarioResult, run_folder: str) -> Iterator[str]:
     name = f"{scenario.suite} / {scenario.scenario}"
     yield f'<details class="scenario"{shown}><summary><b>{escaped(name)}</b> on {escaped(scenario.build)}{turn} '
     yield f'<span class="{_STATUS_CLASS[scenario.status]}">{tally_text(scenario.checks)}</span></summary>'
+    yield from (f"<p>{escaped(note)}</p>" for note in scenario.notes)
     yield from (_finding(check) for check in scenario.checks if check.status is not Status.OK)
     if scenario.left_behind:
         yield f'<div class="finding"><b class="bad">FAIL</b> {LEFT_BEHIND}'

@@ -51,6 +51,7 @@ def run(*, partial: bool = False) -> RunResult:
         folder="router/hybrid_kvshare_route/refused",
         rerun="kvgate run scenarios/hybrid_kvshare_route/refused.yaml --router kvgate-router",
         timeline=timeline(),
+        notes=("hybrid_e2e: prompt_n 1, plain 22",),
     )
     build = BuildInfo("router", ("kvgate-router",), {"digest": "ab" * 32, "trees": [], "version": "0.1.0"})
     return RunResult(

@@ -53,6 +53,8 @@ def test_every_check_scenario_and_build_is_on_the_page(result):
         assert check.check in text
     for build in result.builds:
         assert " ".join(build.command) in text
+    for scenario in result.scenarios:
+        assert all(note in text for note in scenario.notes)
     assert str(result.verdict) in text
 
 

@@ -34,6 +34,10 @@ def test_every_check_is_named_at_every_width(width):
         assert check.check in text
 
 
+def test_the_note_of_a_scenario_is_a_line_of_its_own():
+    assert "hybrid_e2e: prompt_n 1, plain 22" in terminal.render(made.run()).splitlines()
+
+
 def test_a_red_check_shows_what_was_seen_where_and_how_to_run_it_again():
     text = terminal.render(made.run())
     assert "in router.log:3" in text
