@@ -1,0 +1,121 @@
+"""`kvgate ab`: the same scenarios on two builds, and what that says about the new one."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+from harness.errors import UsageError
+from harness.near import did_you_mean
+from harness.proof.contenders import build_of
+from harness.proof.paired_timing import paired_timing
+from harness.proof.report import Report
+from harness.proof.scenario_runs import run_series
+from harness.proof.verdict import NEW, OLD, compare, differs_from_expected, overall
+from harness.result import RunResult
+from harness.scenario import Kind, Scenario
+from harness.selection import select
+
+DESCRIPTION = """Runs the same scenarios on an old and a new build, in turn, and says what moved.
+
+exit status: 0 proven (red on old, green on new, nothing else moved); 1 regression, failing or unexpected;
+2 usage; 3 error, tainted or unstable; 4 vacuous (nothing is red on old)."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = DESCRIPTION
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="files or folders; all there are unless said")
+    for side in (OLD, NEW):
+        parser.add_argument(f"--{side}", required=True, metavar="CMD", help=f"the command that starts the {side} build")
+        parser.add_argument(
+            f"--{side}-env", action="append", default=[], metavar="K=V", help=f"a variable for the {side} build alone"
+        )
+        parser.add_argument(f"--{side}-profile", metavar="FILE", help=f"how the {side} build is started")
+    parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="run everything N times")
+    parser.add_argument("--seed", type=int, metavar="S", help="shuffle the order with this seed (0 where repeated)")
+    parser.add_argument(
+        "--expect-red", nargs="+", metavar="NAME", help="the checks that have to be red on old, these and no others"
+    )
+    parser.add_argument("--runs", type=Path, metavar="DIR", help="where the run's folder is made")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("expected at least 1")
+    return number
+
+
+def run(arguments: argparse.Namespace, report: Report) -> int:
+    scenarios = [replace(each, known_red="") for each in select(arguments.scenarios)]
+    kind = kind_of(scenarios)
+    builds = [
+        build_of(
+            side,
+            getattr(arguments, side),
+            kind=kind,
+            profile=getattr(arguments, f"{side}_profile"),
+            env=getattr(arguments, f"{side}_env"),
+        )
+        for side in (OLD, NEW)
+    ]
+    expect_red = arguments.expect_red
+    if expect_red is not None:
+        refuse_unknown_checks(expect_red, scenarios)
+    seed = 0 if arguments.seed is None and arguments.repeat > 1 else arguments.seed
+
+    order = () if seed is None else (f"{arguments.repeat} turns, order shuffled with seed {seed}",)
+
+    def conclude(found: RunResult, tainted: bool) -> RunResult:
+        judged = conclude_ab(found, tainted=tainted, expect_red=expect_red)
+        return replace(judged, notes=(*order, *judged.notes))
+
+    result = run_series(
+        "ab",
+        builds,
+        scenarios,
+        report,
+        conclude,
+        runs=arguments.runs,
+        repeat=arguments.repeat,
+        rng=None if seed is None else Random(seed),
+    )
+    report.show(result)
+    return result.verdict.exit_status
+
+
+def conclude_ab(found: RunResult, *, tainted: bool, expect_red: Sequence[str] | None) -> RunResult:
+    """The results so far, judged."""
+    comparisons = compare(found.scenarios)
+    timing = paired_timing(found.scenarios)
+    notes = () if expect_red is None else differs_from_expected(comparisons, expect_red)
+    unseen = sum(bool(each.tallies[OLD].error) for each in comparisons)
+    if unseen:
+        notes = (*notes, f"{unseen} checks could not be observed on old: they prove nothing")
+    return replace(
+        found,
+        verdict=overall(comparisons, tainted=tainted, expect_red=expect_red),
+        comparisons=comparisons,
+        timings=() if timing is None else (timing,),
+        notes=(*found.notes, *notes),
+    )
+
+
+def kind_of(scenarios: Sequence[Scenario]) -> Kind:
+    """What all these scenarios put under test; UsageError when they differ."""
+    kinds = {scenario.under_test: scenario for scenario in scenarios}
+    if len(kinds) > 1:
+        named = " and ".join(f"a {kind} ({scenario.file})" for kind, scenario in kinds.items())
+        raise UsageError(f"the scenarios put different things under test: {named}; choose those of one kind")
+    return next(iter(kinds))
+
+
+def refuse_unknown_checks(names: Sequence[str], scenarios: Sequence[Scenario]) -> None:
+    known = [named.name for scenario in scenarios for named in scenario.checks]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--expect-red: no check is called {name!r}{did_you_mean(name, known)}")

@@ -1,0 +1,53 @@
+"""Scenarios on builds as a series: the runner behind it, the run folder, and what is told meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+
+from harness.profiles import Build
+from harness.proof.contenders import contender
+from harness.proof.report import Report
+from harness.proof.run_folder import new_run_folder
+from harness.proof.schedule import Job, interleaved
+from harness.proof.series import Conclude, Series
+from harness.result import RunResult, ScenarioResult
+from harness.runner import Options, Session, run_scenario
+from harness.scenario import Scenario
+
+
+def run_series(
+    kind: str,
+    builds: Sequence[Build],
+    scenarios: Sequence[Scenario],
+    report: Report,
+    conclude: Conclude,
+    *,
+    runs: Path | None = None,
+    repeat: int = 1,
+    rng: Random | None = None,
+    options: Options | None = None,
+    enough: Callable[[ScenarioResult], bool] = lambda _: False,
+) -> RunResult:
+    """Every scenario on every build, judged by `conclude`; the result is in the run folder too."""
+    jobs = list(interleaved(scenarios, [build.name for build in builds], repeat, rng))
+    by_name = {build.name: build for build in builds}
+    with Session() as session:
+
+        def run_job(job: Job[Scenario], folder: Path) -> ScenarioResult:
+            build = by_name[job.build]
+            return run_scenario(job.scenario, build, folder=folder, options=options or Options(), session=session)
+
+        series = Series(
+            kind=kind,
+            contenders=[contender(build) for build in builds],
+            jobs=jobs,
+            folder=new_run_folder(runs, kind),
+            run_job=run_job,
+            conclude=conclude,
+            listener=report.listener(len(jobs)),
+            names=lambda scenario: (scenario.suite, scenario.name),
+            enough=enough,
+        )
+        return series.run()
