@@ -1,0 +1,1 @@
+"""Who prefills: a command started once per handoff, or a second llama-server."""

@@ -1,0 +1,220 @@
+"""One request from its body to its reply: which route, which slot, what follows when a step fails.
+
+The slot is leased before the first handoff step and given back when the reply has ended, through the janitor where
+its content is in doubt or an abandoned reply may still run in it.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from aiohttp import web
+from aiohttp.web_request import BaseRequest
+
+from router.config import Config
+from router.deadline import Deadline
+from router.decoders import Decoder, Decoders
+from router.errors import CutOff, NoAnswer, Refusal, Unreachable
+from router.exchange import Ending, Exchange, Route
+from router.janitor import Janitor
+from router.leases import Lease, Leases
+from router.metrics import Metrics
+from router.plans import Handed, HandOver, Plain, Planner
+from router.proof import Timings, Use, miscounted, prove
+from router.providers.provider import Shapes
+from router.relay import relay
+from router.request_body import ClientRequest
+from router.routes import plain, shared, state_file
+from router.routes.choose import Next, Outcome, Policy, Step, StepFailed, failed, line, what_follows
+from router.routes.handoff import Handoff, Surroundings, refused
+from router.slots import Prompt
+
+RETRY_AFTER_S = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """Where a request is served."""
+
+    lease: Lease
+    decoder: Decoder
+
+
+class Dispatcher:
+    """Serves the requests that reach a model."""
+
+    def __init__(
+        self,
+        config: Config,
+        decoders: Decoders,
+        leases: Leases,
+        janitor: Janitor,
+        metrics: Metrics,
+        around: Surroundings | None,
+    ) -> None:
+        self._config = config
+        self._decoders = decoders
+        self._leases = leases
+        self._janitor = janitor
+        self._metrics = metrics
+        self._around = around
+        self._planner = Planner(config, has_provider=around is not None)
+        has_state_file = around is not None and around.state_files is not None
+        self._policy = Policy(has_state_file=has_state_file, strict=config.strict)
+
+    async def serve(self, request: ClientRequest, client: BaseRequest, exchange: Exchange) -> web.StreamResponse:
+        """The reply, sent. Refusal: the router answers itself. DecoderError: no answer had begun."""
+        decoders = self._decoders.ready()
+        if not decoders:
+            raise Refusal(503, "unavailable_error", "no decoder is ready", RETRY_AFTER_S)
+        try:
+            plan: HandOver | Plain | Handed = await self._planner.plan(request, exchange, decoders)
+        except StepFailed as failure:
+            self._follow(failure, exchange, decoders[0])
+            plan = Plain(failure.reason, self._planner.text(request), fell_back=True)
+        lease = await self._leases.acquire(plan.prompt, exchange.deadline)
+        seat = Seat(lease, self._decoders[lease.slot.decoder])
+        exchange.slot = lease.slot.id
+        try:
+            if isinstance(plan, HandOver):
+                plan = self._planner.here(plan, exchange, lease.slot, seat.decoder)
+            if isinstance(plan, HandOver):
+                plan = await self._hand_over(plan, seat, exchange)
+            return await self._forward(plan, request, client, seat, exchange)
+        finally:
+            # Whatever did not settle the slot's content by now has left it in doubt or as it was.
+            self._give_back(seat, None)
+
+    async def _hand_over(self, plan: HandOver, seat: Seat, exchange: Exchange) -> Handed | Plain:
+        """Tries the routes in the order that the decision table gives them."""
+        assert self._around is not None
+        route, reason = (Route.SHARED if self._config.kv_share else Route.STATE_FILE), "handed-over"
+        while True:
+            exchange.route, exchange.reason = route, reason
+            failure = await self._attempt(route, plan, seat, exchange)
+            if failure is None:
+                exchange.n_handed = len(plan.handed)
+                self._metrics.tokens_handed.inc(len(plan.handed))
+                return Handed(plan.prompt, len(plan.tokens), len(plan.handed))
+            next_ = self._follow(failure, exchange, seat.decoder)
+            is_clean = not seat.lease.in_doubt or await self._erase(seat, exchange)
+            if next_ is not Next.STATE_FILE or not is_clean:
+                return Plain(failure.reason, plan.prompt, fell_back=True, n_prompt=len(plan.tokens))
+            route, reason = Route.STATE_FILE, failure.reason
+
+    async def _attempt(self, route: Route, plan: HandOver, seat: Seat, exchange: Exchange) -> StepFailed | None:
+        """One route, with everything it used undone by the time this returns. None: the rows are in the slot."""
+        assert self._around is not None
+        facts = seat.decoder.facts
+        shapes = Shapes(facts.model, facts.n_streams) if facts is not None else Shapes()
+        async with AsyncExitStack() as left:
+            handoff = Handoff(
+                plan.handed, seat.decoder.client, seat.lease, shapes, self._around, exchange.deadline, left
+            )
+            try:
+                await (shared if route is Route.SHARED else state_file).hand_over(handoff)
+            except StepFailed as failure:
+                return failure
+        exchange.handoff = handoff.figures()
+        return None
+
+    def _follow(self, failure: StepFailed, exchange: Exchange, decoder: Decoder) -> Next:
+        """Says what failed and what is done instead. Refusal: the request ends here."""
+        next_ = what_follows(failure, self._policy)
+        exchange.log.hybrid(line(failure, next_))
+        self._metrics.failures.labels(failure.step, failure.outcome).inc()
+        exchange.reason = failure.reason
+        if failure.outcome in (Outcome.UNREACHABLE, Outcome.TIMED_OUT, Outcome.CUT_OFF):
+            decoder.suspect(failure.words)
+        if next_ is Next.UNAVAILABLE:
+            raise Refusal(503, "unavailable_error", failure.words, RETRY_AFTER_S)
+        if next_ is Next.REFUSE:
+            raise Refusal(502, "server_error", f"{failure.words} (--strict)")
+        return next_
+
+    async def _erase(self, seat: Seat, exchange: Exchange) -> bool:
+        """Whether the slot is known to be empty. Its provider has ended by now."""
+        seconds = exchange.deadline.cut(self._config.timeouts.share)
+        try:
+            answer = await seat.decoder.client.erase(seat.lease.slot.id, seconds)
+        except Unreachable as error:
+            failure = failed(Step.ERASE, Outcome.UNREACHABLE, reason=str(error))
+        except NoAnswer:
+            failure = failed(Step.ERASE, Outcome.TIMED_OUT, seconds=seconds)
+        except CutOff as error:
+            failure = failed(Step.ERASE, Outcome.CUT_OFF, reason=str(error))
+        else:
+            if answer.ok:
+                seat.lease.in_doubt = False
+                seat.lease.slot.holds = None
+                return True
+            failure = refused(Step.ERASE, answer)
+        self._follow(failure, exchange, seat.decoder)
+        return False
+
+    async def _forward(
+        self, plan: Handed | Plain, request: ClientRequest, client: BaseRequest, seat: Seat, exchange: Exchange
+    ) -> web.StreamResponse:
+        """The client's own body on its own endpoint, pinned; the reply relayed."""
+        if isinstance(plan, Plain):
+            exchange.route, exchange.reason = Route.PLAIN, plan.reason
+        slot, timeouts = seat.lease.slot.id, self._config.timeouts
+        fields = plain.fields_for(
+            slot,
+            in_doubt=seat.lease.in_doubt,
+            fell_back=isinstance(plan, Plain) and plan.fell_back,
+            cache_prompt=request.body.get("cache_prompt"),
+        )
+        first_byte = Deadline(exchange.deadline.cut(timeouts.first_byte))
+        ended = False
+        try:
+            body = request.with_fields(fields)
+            async with seat.decoder.client.completion(request.endpoint, body, first_byte.left()) as upstream:
+                response = await relay(
+                    upstream,
+                    client,
+                    exchange,
+                    first_byte,
+                    timeouts,
+                    lambda timings: self._judge(plan, timings, exchange),
+                    strict=self._config.strict,
+                )
+                ended = exchange.ending_to_be is not Ending.BROKEN
+            return response
+        except Unreachable as error:
+            ended = True
+            seat.decoder.suspect(str(error))
+            raise Refusal(503, "unavailable_error", f"the decoder cannot be reached: {error}", RETRY_AFTER_S) from None
+        except (NoAnswer, CutOff) as error:
+            seat.decoder.suspect(str(error))
+            raise
+        finally:
+            # A stream stops at the decoder's next token; an abandoned reply that is not streamed may run on.
+            if ended or request.streamed:
+                self._give_back(seat, plan.prompt if exchange.first_byte_ms is not None else None)
+            elif seat.lease.held:
+                self._janitor.clean(seat.lease, seat.decoder.client)
+
+    def _judge(self, plan: Handed | Plain, timings: Timings | None, exchange: Exchange) -> Use | None:
+        """What the decoder's counters say; named, and counted."""
+        if isinstance(plan, Plain):
+            findings = miscounted(timings, plan.n_prompt) if timings is not None and plan.n_prompt is not None else ()
+            use = None
+        else:
+            proof = prove(timings, plan.n_prompt, plan.n_handed)
+            findings, use = proof.findings, proof.use
+            self._metrics.handoffs.labels(exchange.route, use).inc()
+            self._metrics.tokens_again.inc(proof.tokens_again)
+        for finding in findings:
+            exchange.log.hybrid(line(finding, Next.REPLY))
+            self._metrics.failures.labels(finding.step, finding.outcome).inc()
+        return use
+
+    def _give_back(self, seat: Seat, holds: Prompt | None) -> None:
+        if not seat.lease.held:
+            return
+        if seat.lease.in_doubt:
+            self._janitor.clean(seat.lease, seat.decoder.client)
+        else:
+            seat.lease.release(holds)

@@ -1,0 +1,112 @@
+"""The provider that is a second llama-server: it prefills into a slot of its own and saves that slot into the file.
+
+Both servers see the same folder. The claim is the save reply's `n_saved`, never an echo of what was asked. The
+prompt runs as a stream, since that is what llama-server stops at once when its client leaves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from pathlib import Path
+
+from router.deadline import Deadline
+from router.decoder_client import DecoderClient
+from router.errors import CutOff, DecoderError, NoAnswer, Refusal
+from router.leases import Lease, Leases
+from router.one_line import one_line
+from router.providers.provider import Job, Prefilled
+from router.routes.choose import Outcome, Step, failed
+from router.slots import Prompt, SlotTable
+from wire.provider import Claim
+
+
+class LlamaServerProvider:
+    """A prefill server and the leases of its slots."""
+
+    writes_regions = False
+
+    def __init__(self, client: DecoderClient) -> None:
+        self._client = client
+        self._leases = Leases(SlotTable(), max_queue=1 << 16)
+
+    def open(self, n_slots: int) -> None:
+        """The server is there and has so many slots."""
+        self._leases.table.add(0, n_slots)
+
+    async def start(self, job: Job) -> LlamaServerRun:
+        assert isinstance(job.target, Path), "a prefill server is given no regions"
+        deadline = Deadline(job.seconds)
+        prompt = Prompt.of_tokens(job.tokens)
+        try:
+            lease = await self._leases.acquire(prompt, deadline)
+        except Refusal:
+            raise failed(Step.PROVIDER, Outcome.TIMED_OUT, seconds=job.seconds) from None
+        return LlamaServerRun(self._client, lease, job.tokens, job.target.name, deadline, job.seconds)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+class LlamaServerRun:
+    """One prompt in one slot of the prefill server."""
+
+    def __init__(
+        self,
+        client: DecoderClient,
+        lease: Lease,
+        tokens: tuple[int, ...],
+        filename: str,
+        deadline: Deadline,
+        seconds: float,
+    ) -> None:
+        self._client = client
+        self._lease = lease
+        self._deadline = deadline
+        self._seconds = seconds
+        self._holds: Prompt | None = None
+        self._work = asyncio.create_task(self._prefill_and_save(tokens, filename))
+        # Not in the work itself: a task that is cancelled before it starts never gets to its `finally`.
+        self._work.add_done_callback(lambda _: lease.release(self._holds))
+
+    async def result(self) -> Prefilled:
+        try:
+            return await asyncio.shield(self._work)
+        except NoAnswer:
+            raise failed(Step.PROVIDER, Outcome.TIMED_OUT, seconds=self._seconds) from None
+        except DecoderError as error:
+            raise failed(Step.PROVIDER, Outcome.FAILED, reason=str(error)) from None
+
+    async def end(self) -> None:
+        self._work.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait({self._work})
+        if self._work.done() and not self._work.cancelled():
+            self._work.exception()
+
+    async def _prefill_and_save(self, tokens: tuple[int, ...], filename: str) -> Prefilled:
+        started_ns = time.perf_counter_ns()
+        slot = self._lease.slot.id
+        await self._prefill(tokens, slot)
+        answer = await self._client.save(slot, filename, self._deadline.left())
+        if not answer.ok:
+            raise failed(Step.PROVIDER, Outcome.REFUSED, call="save", status=answer.status, body=one_line(answer.body))
+        self._holds = Prompt.of_tokens(tokens)
+        took_ms = (time.perf_counter_ns() - started_ns) / 1e6
+        return Prefilled(Claim((answer.json_object() or {}).get("n_saved"), took_ms), took_ms)
+
+    async def _prefill(self, tokens: tuple[int, ...], slot: int) -> None:
+        """Evaluates the prompt; the one token that a completion makes at least is not kept by the slot."""
+        body = json.dumps(
+            {"prompt": tokens, "n_predict": 0, "temperature": 0, "id_slot": slot, "cache_prompt": True, "stream": True}
+        ).encode()
+        async with self._client.completion("/completion", body, self._deadline.left()) as upstream:
+            received = await upstream.rest(self._deadline.left())
+        if not 200 <= upstream.status < 300 or b'"error"' in received:
+            raise failed(
+                Step.PROVIDER, Outcome.REFUSED, call="prefill", status=upstream.status, body=one_line(received)
+            )
+        if b'"stop":true' not in received:
+            raise CutOff("the prefill server's stream ended before its last frame")

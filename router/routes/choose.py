@@ -1,0 +1,183 @@
+"""The decision table: what fails, what is done next, and the line that says so. It stands here and nowhere else.
+
+Every failure of a handoff is `failed(step, outcome, ...)`; a pair without a row cannot be raised. A row's words
+end in a tail that names what is done instead, so that no line can promise another route than the one taken. The
+docs page is generated from this table, and a test holds its pairs against those that the routes can raise.
+
+Knows nothing of sockets, slots or processes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Step(StrEnum):
+    """A step of a handoff, in the order in which they come."""
+
+    TEMPLATE = "template"
+    TOKENIZE = "tokenize"
+    LISTEN = "listen"
+    SHARE = "share"
+    DESCRIPTORS = "descriptors"
+    STATE_FILE = "state-file"
+    PROVIDER = "provider"
+    CLAIM = "claim"
+    ADOPT = "adopt"
+    RESTORE = "restore"
+    ERASE = "erase"
+    REPLY = "reply"
+
+
+class Outcome(StrEnum):
+    """How a step failed."""
+
+    FAILED = "failed"
+    REFUSED = "refused"
+    NOT_SUPPORTED = "not-supported"
+    MALFORMED = "malformed"
+    NO_SHARE_ID = "no-share-id"
+    TIMED_OUT = "timed-out"
+    CUT_OFF = "cut-off"
+    UNREACHABLE = "unreachable"
+    EXITED = "exited"
+    KILLED = "killed"
+    CANNOT_SHARE = "cannot-share"
+    SHORT_REGION = "short-region"
+    SHORT_FILE = "short-file"
+    ABSURD = "absurd"
+    LOST = "lost"
+    PARTIAL = "partial"
+    MISCOUNTED = "miscounted"
+
+
+class Next(StrEnum):
+    """What is done instead."""
+
+    STATE_FILE = "state-file"
+    """The state-file route, for this request; plain where none is configured."""
+    PLAIN = "plain"
+    PLAIN_UNCACHED = "plain, cache_prompt false"
+    UNAVAILABLE = "503"
+    """No second route to a dead decoder."""
+    REPLY = "the reply goes out"
+    REFUSE = "refused (--strict)"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`words` is a `str.format` template; the tail for `next` is put behind it."""
+
+    next: Next
+    words: str
+
+
+CANNOT_SHARE_TAIL = "this decoder cannot share its KV, so the state-file route is used"
+TAILS = {
+    Next.STATE_FILE: CANNOT_SHARE_TAIL,
+    Next.PLAIN: "the backend prefills this request itself",
+    Next.PLAIN_UNCACHED: "the backend prefills this request itself, without its cache",
+    Next.UNAVAILABLE: "the request is answered 503",
+    Next.REPLY: "",
+    Next.REFUSE: "the request is refused",
+}
+
+_NO_ANSWER = "{step} did not answer within {seconds:g} s"
+_CUT_OFF = "{step} was cut off: {reason}"
+_UNREACHABLE = "{step} could not reach the decoder: {reason}"
+_ANSWERED = "{step} answered {status}: {body}"
+
+
+def _call_rows(step: Step, next_: Next) -> dict[tuple[Step, Outcome], Row]:
+    """The rows that every call to a decoder has."""
+    return {
+        (step, Outcome.REFUSED): Row(next_, _ANSWERED),
+        (step, Outcome.TIMED_OUT): Row(next_, _NO_ANSWER),
+        (step, Outcome.CUT_OFF): Row(next_, _CUT_OFF),
+        (step, Outcome.UNREACHABLE): Row(Next.UNAVAILABLE, _UNREACHABLE),
+    }
+
+
+TABLE: dict[tuple[Step, Outcome], Row] = {
+    **_call_rows(Step.TEMPLATE, Next.PLAIN),
+    **_call_rows(Step.TOKENIZE, Next.PLAIN),
+    (Step.LISTEN, Outcome.FAILED): Row(Next.STATE_FILE, "no socket for the decoder: {reason}"),
+    **_call_rows(Step.SHARE, Next.STATE_FILE),
+    (Step.SHARE, Outcome.NOT_SUPPORTED): Row(Next.PLAIN, _ANSWERED),
+    (Step.SHARE, Outcome.MALFORMED): Row(Next.STATE_FILE, "share answered {status} with no JSON object: {body}"),
+    (Step.SHARE, Outcome.NO_SHARE_ID): Row(Next.STATE_FILE, "share answered {status} without a share_id: {body}"),
+    (Step.DESCRIPTORS, Outcome.TIMED_OUT): Row(
+        Next.STATE_FILE, "no descriptors came within {seconds:g} s of the share's answer"
+    ),
+    (Step.DESCRIPTORS, Outcome.MALFORMED): Row(Next.STATE_FILE, "the shared region is malformed: {reason}"),
+    (Step.STATE_FILE, Outcome.FAILED): Row(Next.PLAIN, "no state file could be made: {reason}"),
+    (Step.PROVIDER, Outcome.FAILED): Row(Next.PLAIN, "provider could not start: {reason}"),
+    (Step.PROVIDER, Outcome.EXITED): Row(Next.PLAIN, "provider exited {status}"),
+    (Step.PROVIDER, Outcome.KILLED): Row(Next.PLAIN, "provider was killed by {signal}"),
+    (Step.PROVIDER, Outcome.REFUSED): Row(Next.PLAIN, "prefill server answered {call} with {status}: {body}"),
+    (Step.PROVIDER, Outcome.TIMED_OUT): Row(Next.PLAIN, "provider did not end within {seconds:g} s"),
+    (Step.PROVIDER, Outcome.CANNOT_SHARE): Row(
+        Next.STATE_FILE, "share answered {status}, but a prefill server cannot write into a region"
+    ),
+    (Step.CLAIM, Outcome.SHORT_REGION): Row(
+        Next.PLAIN, "provider prefilled {claimed} of {asked} tokens into the shared region"
+    ),
+    (Step.CLAIM, Outcome.SHORT_FILE): Row(Next.PLAIN, "provider prefilled {claimed} of {asked} tokens"),
+    (Step.CLAIM, Outcome.ABSURD): Row(Next.PLAIN, "provider claimed n_tokens {claimed} for {asked} tokens"),
+    **_call_rows(Step.ADOPT, Next.PLAIN),
+    **_call_rows(Step.RESTORE, Next.PLAIN),
+    **_call_rows(Step.ERASE, Next.PLAIN_UNCACHED),
+    (Step.REPLY, Outcome.LOST): Row(
+        Next.REPLY,
+        "the decoder evaluated {evaluated} of {asked} prompt tokens after a handoff: the handed-over KV was not used",
+    ),
+    (Step.REPLY, Outcome.PARTIAL): Row(Next.REPLY, "the handed-over KV was used up to token {cached} of {asked}"),
+    (Step.REPLY, Outcome.MISCOUNTED): Row(
+        Next.REPLY, "the decoder counted {cached} cached and {evaluated} evaluated tokens of a prompt of {asked}"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What this router may do next."""
+
+    has_state_file: bool = True
+    strict: bool = False
+
+
+class StepFailed(Exception):
+    """A handoff step failed; `words` already hold the numbers of this failure."""
+
+    def __init__(self, step: Step, outcome: Outcome, words: str) -> None:
+        super().__init__(words)
+        self.step = step
+        self.outcome = outcome
+        self.words = words
+
+    @property
+    def reason(self) -> str:
+        """The failure as a word, for headers and metrics."""
+        return f"{self.step}-{self.outcome}"
+
+
+def failed(step: Step, outcome: Outcome, **values: object) -> StepFailed:
+    """The failure to raise. KeyError: no such row, or a value that its words need is missing."""
+    return StepFailed(step, outcome, TABLE[step, outcome].words.format(step=step, **values))
+
+
+def what_follows(failure: StepFailed, policy: Policy) -> Next:
+    """The next route after `failure`."""
+    next_ = TABLE[failure.step, failure.outcome].next
+    if next_ is Next.STATE_FILE and not policy.has_state_file:
+        next_ = Next.PLAIN
+    if policy.strict and next_ in (Next.PLAIN, Next.PLAIN_UNCACHED):
+        return Next.REFUSE
+    return next_
+
+
+def line(failure: StepFailed, next_: Next) -> str:
+    """The log line, without its prefix."""
+    tail = TAILS[next_]
+    return f"{failure.words}; {tail}" if tail else failure.words
