@@ -47,6 +47,8 @@ class Point(Enum):
     """The work is done; the answer would go out next."""
     ENGINE_BLOB = "engine.blob"
     """State would be written as a blob next, for a PREFILL or a STATE_GET."""
+    ENGINE_ACCEPTED = "engine.accepted"
+    """A DECODE has its early answer and its slot reserved; nothing was restored."""
     ENGINE_RESTORE = "engine.restore"
     """State was received, read and found good; it would be put into its slot next."""
     ENGINE_LEGACY = "engine.legacy"

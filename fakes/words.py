@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-WORDS = tuple(
-    """
+_TEXT = """
     the a of and to in that it was is for on with as at by this from or had but not are his her they one all
     there when said up out if about who them then could into time like only other new some now over such our two
     may first any my than these after also did many before must through back where much your way well down should
@@ -24,5 +23,5 @@ WORDS = tuple(
     water wave wheat wheel whisper wild wind window wing wolf wood wool yarn yellow zephyr counts seven finds rests
     follows carries answers remembers crosses gathers builds opens closes turns waits listens speaks shines grows
     falls rises sings walks returns prompt token answer question count write read tell ask number word list story
-    """.split()
-)
+"""
+WORDS = tuple(_TEXT.split())

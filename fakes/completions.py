@@ -1,0 +1,360 @@
+"""A completion from its body to its reply: the three endpoints, streamed or not, one or several prompts.
+
+Several prompts, or several choices, are answered one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from fakes.api_error import ApiError
+from fakes.body import Body, integer, parse_body
+from fakes.effects import END_STREAM, Await, ClientGone, Effect, Flow, Pause, Reply, StartStream, Write
+from fakes.generation import Generation, Stop
+from fakes.http1 import Request
+from fakes.log import Level
+from fakes.machine import Machine
+from fakes.params import Params, body_slot, read_params, read_prompt
+from fakes.point import Point
+from fakes.prompts import Prompt, read_prompts, render_chat
+from fakes.replies import ChatForm, Form, Names, NativeForm, Outcome, TextForm, to_json
+from fakes.scheduler import Task
+from fakes.slots import Slot, wrapped
+from fakes.text_out import TextOut
+from fakes.timings import Timings
+
+TOKENS_AT_ONCE = 16
+"""Without `--decode-tps`: so many tokens are made, and so many frames written, before others have their turn."""
+
+
+def native(machine: Machine, request: Request) -> Flow:
+    """POST /completion."""
+    body = parse_body(request.body)
+    params = read_params(body, machine.options)
+    prompts, _ = read_prompts(read_prompt(body), machine.model.tokenizer)
+    return (yield from _Completion(machine, request, params, NativeForm(_names(machine), params)).answer(prompts))
+
+
+def text(machine: Machine, request: Request) -> Flow:
+    """POST /v1/completions."""
+    body = parse_body(request.body)
+    params = read_params(body, machine.options)
+    prompts, _ = read_prompts(read_prompt(body), machine.model.tokenizer)
+    prompts *= _choices(body, machine)
+    return (yield from _Completion(machine, request, params, TextForm(_names(machine), params)).answer(prompts))
+
+
+def chat(machine: Machine, request: Request) -> Flow:
+    """POST /v1/chat/completions."""
+    body = parse_body(request.body)
+    params = read_params(body, machine.options)
+    prompt, begun = chat_prompt(machine, body)
+    prompts = [prompt] * _choices(body, machine)
+    return (yield from _Completion(machine, request, params, ChatForm(_names(machine), params, begun)).answer(prompts))
+
+
+def chat_prompt(machine: Machine, body: Body) -> tuple[Prompt, str]:
+    """A chat body's prompt, and what it already says of the answer."""
+    rendered, begun = render_chat(body)
+    return Prompt(rendered, machine.model.tokenizer.encode(rendered, add_special=True)), begun
+
+
+def _names(machine: Machine) -> Names:
+    return Names(machine.name, machine.build_info, f"chatcmpl-{machine.new_name()}", int(machine.wall_s()))
+
+
+def _choices(body: Body, machine: Machine) -> int:
+    return integer(body, "n", 1, 1, machine.shape.n_slots)
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What the journal will say of one prompt of a completion."""
+
+    served_slot: int | None = None
+    status: int = 200
+    cancelled: bool = False
+
+
+class _Completion:
+    """One request on its way. A stream is started with its first prompt."""
+
+    def __init__(self, machine: Machine, request: Request, params: Params, form: Form) -> None:
+        self.machine = machine
+        self.request = request
+        self.params = params
+        self.form = form
+        self.streaming = False
+
+    def answer(self, prompts: list[Prompt]) -> Flow:
+        outcomes: list[Outcome] = []
+        for index, prompt in enumerate(prompts):
+            self.form.index = index
+            outcomes.append((yield from self._one(prompt, index)))
+        if not self.params.stream:
+            return Reply(200, to_json(self.form.whole(outcomes)))
+        yield Write(list(self.form.done))
+        return END_STREAM
+
+    def _one(self, prompt: Prompt, index: int) -> Generator[Effect, Any, Outcome]:
+        machine = self.machine
+        wanted = body_slot(self.params.body)
+        want = None if wanted is None else wrapped(wanted, machine.shape.n_slots)
+        task = Task(machine.task_id(), want, prompt.tokens)
+        run = _Run(self, prompt, index, task)
+        try:
+            yield from machine.occupy(task)
+            try:
+                return (yield from run.steps())
+            finally:
+                machine.leave(task)
+        except ClientGone:
+            run.cancelled()
+            raise
+        except ApiError as error:
+            run.failed(error)
+            raise
+        finally:
+            run.record()
+
+
+class _Run:
+    """One prompt on its slot."""
+
+    def __init__(self, completion: _Completion, prompt: Prompt, index: int, task: Task) -> None:
+        self.completion = completion
+        self.machine = completion.machine
+        self.params = completion.params
+        self.form = completion.form
+        self.prompt = prompt
+        self.index = index
+        self.task = task
+        self.timings = Timings()
+        self.entry = _Entry()
+        self.predicted: list[int] = []
+        self.stop = Stop.NONE
+        self.frames: list[bytes] = []
+
+    def steps(self) -> Generator[Effect, Any, Outcome]:
+        machine, slot, prompt = self.machine, self.task.slot, self.prompt
+        assert slot is not None
+        self.entry.served_slot = slot.id
+        slot.params = self.params
+        slot.n_prompt_cached = slot.n_prompt_processed = slot.n_decoded = 0
+        slot.n_remain = self.params.n_predict
+        self._check_context(slot)
+        if self.params.stream and not self.completion.streaming:
+            self.completion.streaming = True
+            yield StartStream(self.params.ping_s)
+        yield from machine.reach(Point.STARTED)
+        self.timings.start_ns = machine.clock_ns()
+        text, truncated = TextOut(self.params.stop), False
+        content = ""
+        if prompt.tokens:
+            generation = yield from self._evaluate(slot)
+            content, truncated = yield from self._generate(slot, generation, text)
+        self.timings.end_ns = machine.clock_ns()
+        yield from machine.reach(Point.REPLY)
+        outcome = self._outcome(slot, content, text.stopped_by, truncated)
+        self._finished(slot, truncated)
+        if self.params.stream:
+            yield Write([*self.frames, *self.form.last(outcome)])
+        return outcome
+
+    def _check_context(self, slot: Slot) -> None:
+        n_prompt = len(self.prompt.tokens)
+        if n_prompt >= slot.n_ctx:
+            message = (
+                f"request ({n_prompt} tokens) exceeds the available context size ({slot.n_ctx} tokens),"
+                " try increasing it"
+            )
+            more = {"n_prompt_tokens": n_prompt, "n_ctx": slot.n_ctx}
+            raise ApiError(400, message, kind="exceed_context_size_error", more=more)
+
+    def _evaluate(self, slot: Slot) -> Generator[Effect, Any, Generation]:
+        machine, params = self.machine, self.params
+        generation = Generation(
+            machine.model,
+            machine.store,
+            slot,
+            self.prompt.tokens,
+            reuse=params.cache_prompt,
+            ignore_eos=params.ignore_eos,
+        )
+        self.timings.cache_n = slot.n_prompt_cached = generation.cached
+        if generation.whole_prompt_held:
+            self._warn_whole(slot, len(self.prompt.tokens))
+        while True:
+            slot.n_prompt_processed = self.timings.prompt_n = generation.evaluated
+            if params.stream and params.return_progress:
+                yield Write([self.form.progress(self._progress(generation), len(self.prompt.tokens))])
+            if not generation.prompt_left:
+                return generation
+            batch = min(generation.prompt_left, machine.options.batch_size or 1)
+            if machine.options.prefill_tps:
+                yield Pause(batch / machine.options.prefill_tps)
+            elif generation.evaluated:
+                yield Pause(0)
+            generation.evaluate(batch)
+            machine.counters.n_decode += 1
+
+    def _progress(self, generation: Generation) -> dict[str, Any]:
+        processed = generation.cached + generation.evaluated
+        passed = (self.machine.clock_ns() - self.timings.start_ns) // 1_000_000
+        total = len(self.prompt.tokens)
+        return {"total": total, "cache": generation.cached, "processed": processed, "time_ms": passed}
+
+    def _generate(self, slot: Slot, generation: Generation, text: TextOut) -> Generator[Effect, Any, tuple[str, bool]]:
+        machine, params, piece_of = self.machine, self.params, self.machine.model.tokenizer.piece
+        self.predicted = generation.predicted
+        parts: list[str] = []
+        pause = 1 / machine.options.decode_tps if machine.options.decode_tps else 0.0
+        while True:
+            token = generation.next()
+            if len(self.predicted) == 1:
+                self.timings.first_ns = machine.clock_ns()
+            self.timings.predicted_n = slot.n_decoded = len(self.predicted)
+            slot.n_remain = max(-1, params.n_predict - slot.n_decoded)
+            self.stop, truncated = generation.stop(params.n_predict)
+            part = "" if self.stop is Stop.EOS else text.feed(piece_of(token))
+            if text.stopped_by:
+                self.stop = Stop.WORD
+            if self.stop is not Stop.NONE:
+                part += text.end()
+            parts.append(part)
+            if params.stream:
+                self._add_frame(part, token)
+            hold = machine.holds.reach(Point.TOKEN)
+            if hold is not None:
+                yield from self._flush()
+                yield Await(hold)
+            if self.stop is not Stop.NONE:
+                return "".join(parts), truncated
+            if pause:
+                yield from self._flush()
+                yield Pause(pause)
+            elif len(self.predicted) % TOKENS_AT_ONCE == 0:
+                yield from self._flush()
+                yield Pause(0)
+
+    def _add_frame(self, part: str, token: int) -> None:
+        if len(self.predicted) == 1:
+            self.frames += self.form.first()
+        if part:
+            timings = None
+            if self.params.timings_per_token:
+                self.timings.end_ns = self.machine.clock_ns()
+                timings = self.timings.to_json()
+            n_predicted, n_prompt = len(self.predicted), len(self.prompt.tokens)
+            self.frames.append(self.form.piece(part, token, n_predicted, n_prompt, timings))
+
+    def _flush(self) -> Generator[Effect, Any, None]:
+        if self.frames:
+            frames, self.frames = self.frames, []
+            yield Write(frames)
+
+    def _outcome(self, slot: Slot, content: str, stopped_by: str, truncated: bool) -> Outcome:
+        return Outcome(
+            index=self.index,
+            content=content,
+            tokens=self.predicted,
+            id_slot=slot.id,
+            n_prompt=len(self.prompt.tokens),
+            tokens_cached=len(slot.tokens) if self.prompt.tokens else 0,
+            prompt=self.prompt.text,
+            truncated=truncated,
+            stop=self.stop,
+            stopping_word=stopped_by,
+            timings=self.timings.to_json(),
+        )
+
+    def _warn_whole(self, slot: Slot, n_prompt: int) -> None:
+        log, task = self.machine.log, self.task.id
+        text = "need to evaluate at least 1 token for each active slot"
+        log.slot(Level.WARN, "operator()", slot.id, task, f"{text} (n_past = {n_prompt}, task.n_tokens() = {n_prompt})")
+        log.slot(Level.WARN, "operator()", slot.id, task, f"n_past was set to {n_prompt - 1}")
+
+    def _finished(self, slot: Slot, truncated: bool) -> None:
+        log, timings, task = self.machine.log, self.timings, self.task.id
+        prompt_ms, total = timings.prompt_ms, timings.prompt_ms + timings.predicted_ms
+        steps = max(0, timings.predicted_n - 1)
+        predicted_ms = timings.predicted_ms if steps else 0.0
+        lines = (
+            f"prompt eval time = {prompt_ms:10.2f} ms / {timings.prompt_n:5d} tokens"
+            f" ({prompt_ms / max(1, timings.prompt_n):8.2f} ms per token,"
+            f" {1e3 / prompt_ms * timings.prompt_n:8.2f} tokens per second)",
+            f"       eval time = {predicted_ms:10.2f} ms / {timings.predicted_n:5d} tokens"
+            f" ({predicted_ms / max(1, steps):8.2f} ms per token,"
+            f" {1e3 / timings.predicted_ms * steps:8.2f} tokens per second)",
+            f"      total time = {total:10.2f} ms / {timings.prompt_n + timings.predicted_n:5d} tokens",
+            f"   graphs reused = {steps:10d}",
+        )
+        for line in lines:
+            log.slot(Level.INFO, "print_timing", slot.id, task, line)
+        self._count()
+        self._log_release(slot, truncated)
+
+    def _count(self) -> None:
+        counters, timings = self.machine.counters, self.timings
+        prompt_s, predicted_s = timings.prompt_ms / 1e3, timings.predicted_ms / 1e3
+        counters.prompt_tokens += timings.prompt_n
+        counters.prompt_tokens_cached += timings.cache_n
+        counters.prompt_seconds += prompt_s
+        counters.predicted_tokens += timings.predicted_n
+        counters.predicted_seconds += predicted_s
+        counters.n_decode += timings.predicted_n
+        counters.n_busy_slots += timings.predicted_n
+        held = len(self.prompt.tokens) + timings.predicted_n
+        counters.n_tokens_max = max(counters.n_tokens_max, held)
+        for name, value in (
+            ("pn", timings.prompt_n),
+            ("ps", prompt_s),
+            ("tn", timings.predicted_n),
+            ("ts", predicted_s),
+        ):
+            counters.bucket[name] += value
+
+    def _log_release(self, slot: Slot, truncated: bool) -> None:
+        text = f"stop processing: n_tokens = {len(slot.tokens)}, truncated = {int(truncated)}"
+        self.machine.log.slot(Level.INFO, "release", slot.id, self.task.id, text)
+
+    def cancelled(self) -> None:
+        """The client has gone: what is in the slot stays there."""
+        self.entry.cancelled = True
+        self.machine.log.srv(Level.WARN, "stop", f"cancel task, id_task = {self.task.id}")
+        if self.task.slot is not None:
+            self._log_release(self.task.slot, False)
+
+    def failed(self, error: ApiError) -> None:
+        self.entry.status = error.status
+        self.machine.log.srv(Level.ERROR, "send_error", f"task id = {self.task.id}, error: {error.message}")
+        self.machine.log.srv(Level.WARN, "stop", f"cancel task, id_task = {self.task.id}")
+
+    def record(self) -> None:
+        """The journal's entry, however it ended."""
+        machine = self.machine
+        if not machine.journal.wanted:
+            return
+        body, timings = self.params.body, self.timings
+        machine.journal.write(
+            "completion",
+            endpoint=self.completion.request.path,
+            stream=self.params.stream,
+            id_slot=body.get("id_slot"),
+            served_slot=self.entry.served_slot,
+            cache_prompt=body.get("cache_prompt"),
+            prompt_tokens=self.prompt.tokens.tolist(),
+            n_prompt=len(self.prompt.tokens),
+            cache_n=timings.cache_n,
+            prompt_n=timings.prompt_n,
+            predicted_n=timings.predicted_n,
+            predicted=self.predicted,
+            stop_type=self.stop.value,
+            status=self.entry.status,
+            cancelled=self.entry.cancelled,
+            t_start_ns=timings.start_ns or None,
+            t_first_ns=timings.first_ns or None,
+            t_end_ns=machine.clock_ns(),
+        )

@@ -1,0 +1,258 @@
+"""One HTTP connection: bytes to requests, a handler's effects to bytes, one request after the other.
+
+Knows nothing of what is served: a handler is a generator, and this carries out what it asks for. The only waits
+are the loop's own: a signal, a timer, a drained buffer, a share that is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from fakes.api_error import ApiError
+from fakes.effects import Await, ClientGone, Flow, Pause, Reply, SendShare, Sent, StartStream, Write
+from fakes.http1 import CONTINUE, LAST_CHUNK, Request, RequestDecoder, chunk
+from fakes.responses import GARBAGE, KEEP_ALIVE_S, REQUESTS_PER_CONNECTION, plain_response, stream_head
+from fakes.share_socket import send_share
+from wire.errors import RemoteWireError
+from wire.sse import encode_comment, encode_event
+
+Serve = Callable[[Request], Flow]
+_PING = chunk(encode_comment())
+
+
+class Connection(asyncio.Protocol):
+    """`serve` makes the flow of a request, `after` is called whenever a flow has been driven a step."""
+
+    def __init__(
+        self,
+        serve: Serve,
+        after: Callable[[], None],
+        *,
+        fds: list[int],
+        on_gone: Callable[[Request], None],
+        everyone: set[Connection],
+    ) -> None:
+        self._serve = serve
+        self._after = after
+        self._fds = fds
+        self._on_gone = on_gone
+        self._everyone = everyone
+        self._loop = asyncio.get_running_loop()
+        self._decoder = RequestDecoder()
+        self._queue: deque[Request] = deque()
+        self._transport: asyncio.Transport | None = None
+        self._request: Request | None = None
+        self._flow: Flow | None = None
+        self._step = 0
+        self._served = 0
+        self._streaming = False
+        self._ping_s: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._ping: asyncio.TimerHandle | None = None
+        self._idle: asyncio.TimerHandle | None = None
+        self._idle_since = self._loop.time()
+        self._sharing: asyncio.Task[Sent] | None = None
+        self._gone = False
+        self._paused = False
+        self._waits_for_drain = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._everyone.add(self)
+        self._arm_idle(KEEP_ALIVE_S)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._queue += self._decoder.receive(data)
+        except RemoteWireError:
+            self._refuse()
+            return
+        if self._decoder.wants_continue:
+            self._decoder.wants_continue = False
+            self._write(CONTINUE)
+        if self._flow is None:
+            self._next()
+
+    def pause_writing(self) -> None:
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        if self._waits_for_drain:
+            self._waits_for_drain = False
+            self._resume_soon()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._gone = True
+        self._everyone.discard(self)
+        self._cancel_timers()
+        if self._idle is not None:
+            self._idle.cancel()
+        if self._flow is not None and self._sharing is None:
+            assert self._request is not None
+            self._on_gone(self._request)
+            self._drive(error=ClientGone())
+
+    def abort(self) -> None:
+        """Cut the connection where it stands."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _refuse(self) -> None:
+        if self._flow is None:
+            self._write(GARBAGE)
+        self._close()
+
+    def _next(self) -> None:
+        if not self._queue or self._gone:
+            return
+        self._request = self._queue.popleft()
+        self._served += 1
+        self._streaming = False
+        self._flow = self._serve(self._request)
+        self._drive()
+
+    def _drive(self, value: Any = None, error: Exception | None = None) -> None:
+        """Run the flow until it waits or ends. Whatever is no answer of its own cuts the connection, visibly."""
+        self._step += 1
+        ended = False
+        try:
+            ended = self._run(value, error)
+        except ApiError as refused:
+            self._error(refused)
+            ended = True
+        except ClientGone:
+            self._flow = None
+            ended = True
+        else:
+            ended = True
+        finally:
+            if not ended:
+                self._flow = None
+                print(f"fake decoder: a bug, while serving {self._request}", file=sys.stderr)
+                self.abort()
+            self._after()
+        if self._flow is None:
+            self._next()
+
+    def _run(self, value: Any, error: Exception | None) -> bool:
+        flow = self._flow
+        assert flow is not None
+        while True:
+            try:
+                effect = flow.send(value) if error is None else flow.throw(error)
+            except StopIteration as stop:
+                self._finish(stop.value)
+                return True
+            value, error = None, None
+            if self._gone and not isinstance(effect, SendShare):
+                error = ClientGone()
+            elif isinstance(effect, Write):
+                self._write(b"".join(map(chunk, effect.events)))
+                if self._paused:
+                    self._waits_for_drain = True
+                    return True
+            elif isinstance(effect, StartStream):
+                self._start_stream(effect)
+            elif not self._suspended(effect):
+                continue
+            else:
+                self._arm_ping()
+                return True
+
+    def _suspended(self, effect: Await | Pause | SendShare) -> bool:
+        """Whether the flow has to wait for it."""
+        if isinstance(effect, Await):
+            if effect.signal.is_set:
+                return False
+            effect.signal.on_set(self._resume_soon)
+        elif isinstance(effect, Pause):
+            self._timer = self._loop.call_later(effect.seconds, self._resume, self._step)
+        else:
+            self._sharing = self._loop.create_task(send_share(effect.path, effect.message, self._fds))
+            self._sharing.add_done_callback(self._shared)
+        return True
+
+    def _resume_soon(self) -> None:
+        self._loop.call_soon(self._resume, self._step)
+
+    def _resume(self, step: int) -> None:
+        """Go on, unless something else has driven the flow since."""
+        if self._flow is not None and step == self._step:
+            self._cancel_timers()
+            self._drive()
+
+    def _shared(self, task: asyncio.Task[Sent]) -> None:
+        self._sharing = None
+        if task.cancelled() or self._flow is None:
+            return
+        self._cancel_timers()
+        self._drive(task.result())
+
+    def _start_stream(self, start: StartStream) -> None:
+        assert self._request is not None
+        self._streaming = True
+        self._ping_s = start.ping_s
+        self._write(stream_head(self._request, close=self._closes(200)))
+
+    def _finish(self, reply: Reply | object) -> None:
+        assert self._request is not None
+        self._flow = None
+        if isinstance(reply, Reply):
+            close = self._closes(reply.status)
+            self._write(plain_response(self._request, reply, close=close))
+        else:
+            close = self._closes(200)
+            self._write(LAST_CHUNK)
+        self._idle_since = self._loop.time()
+        if close:
+            self._close()
+
+    def _error(self, refused: ApiError) -> None:
+        if not self._streaming:
+            self._finish(Reply(refused.status, refused.body))
+            return
+        self._write(chunk(encode_event(refused.body)))
+        self._finish(None)
+
+    def _closes(self, status: int) -> bool:
+        assert self._request is not None
+        return status >= 400 or not self._request.keep_alive or self._served >= REQUESTS_PER_CONNECTION
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None and not self._gone:
+            self._transport.write(data)
+
+    def _close(self) -> None:
+        self._queue.clear()
+        if self._transport is not None:
+            self._transport.close()
+
+    def _arm_ping(self) -> None:
+        if self._streaming and self._ping_s is not None:
+            self._ping = self._loop.call_later(self._ping_s, self._send_ping)
+
+    def _send_ping(self) -> None:
+        self._write(_PING)
+        self._arm_ping()
+
+    def _arm_idle(self, seconds: float) -> None:
+        self._idle = self._loop.call_later(seconds, self._check_idle)
+
+    def _check_idle(self) -> None:
+        passed = self._loop.time() - self._idle_since
+        if self._flow is not None or passed < KEEP_ALIVE_S:
+            self._arm_idle(KEEP_ALIVE_S if self._flow is not None else KEEP_ALIVE_S - passed)
+        else:
+            self._close()
+
+    def _cancel_timers(self) -> None:
+        for timer in (self._timer, self._ping):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._ping = None

@@ -1,0 +1,80 @@
+"""The fake decoder: requests in, effects and replies out. No IO.
+
+Says which handler a request gets, and what comes before any of them: loading, the API key, unknown routes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fakes import completions, endpoints
+from fakes.api_error import ApiError
+from fakes.effects import Flow, Reply
+from fakes.endpoints import at_once
+from fakes.http1 import Request
+from fakes.machine import Machine
+from fakes.slot_actions import slot_action
+
+Handler = Callable[[Machine, Request], Flow]
+
+_KEYLESS = frozenset(("/health", "/v1/health"))
+_GET: dict[str, Handler] = {
+    "/health": at_once(endpoints.health),
+    "/v1/health": at_once(endpoints.health),
+    "/props": at_once(endpoints.props),
+    "/models": at_once(endpoints.models),
+    "/v1/models": at_once(endpoints.models),
+    "/slots": at_once(endpoints.slots),
+    "/metrics": at_once(endpoints.metrics),
+    "/lora-adapters": at_once(endpoints.lora_adapters),
+}
+_POST: dict[str, Handler] = {
+    "/completion": completions.native,
+    "/completions": completions.native,
+    "/v1/completions": completions.text,
+    "/v1/chat/completions": completions.chat,
+    "/chat/completions": completions.chat,
+    "/v1/chat/completions/input_tokens": at_once(endpoints.input_tokens),
+    "/props": at_once(endpoints.change_props),
+    "/tokenize": at_once(endpoints.tokenize),
+    "/detokenize": at_once(endpoints.detokenize),
+    "/apply-template": at_once(endpoints.apply_template),
+    "/embedding": at_once(endpoints.off),
+    "/embeddings": at_once(endpoints.off),
+    "/v1/embeddings": at_once(endpoints.off),
+    "/rerank": at_once(endpoints.off),
+    "/reranking": at_once(endpoints.off),
+    "/v1/rerank": at_once(endpoints.off),
+    "/v1/reranking": at_once(endpoints.off),
+}
+_PREFLIGHT = (
+    ("Access-Control-Allow-Credentials", "true"),
+    ("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"),
+    ("Access-Control-Allow-Headers", "*"),
+)
+
+
+def handle(machine: Machine, request: Request) -> Flow:
+    """One request. ApiError: the answer is that error, and nothing has been sent."""
+    if request.method == "OPTIONS":
+        return Reply(200, b"", "text/html", _PREFLIGHT)
+    if machine.loading:
+        raise ApiError(503, "Loading model", early=True)
+    path = request.path.removeprefix(machine.options.api_prefix)
+    if path not in _KEYLESS:
+        _check_key(machine.options.api_keys, request.headers)
+    method = "GET" if request.method == "HEAD" else request.method
+    handler = (_GET if method == "GET" else _POST if method == "POST" else {}).get(path)
+    if handler is not None:
+        return (yield from handler(machine, request))
+    if method == "POST" and path.startswith("/slots/") and "/" not in path[7:]:
+        return (yield from slot_action(machine, request, path[7:]))
+    raise ApiError(404, "File Not Found", early=True)
+
+
+def _check_key(keys: tuple[str, ...], headers: dict[str, str]) -> None:
+    if not keys:
+        return
+    given = headers.get("authorization", headers.get("x-api-key", ""))
+    if given.removeprefix("Bearer ") not in keys:
+        raise ApiError(401, "Invalid API Key", early=True)

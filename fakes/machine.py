@@ -1,0 +1,182 @@
+"""Everything one fake decoder has, in one place: model, memory, slots, queue, journal, faults, log, counters.
+
+No socket, no file and no clock of its own: the clock, the files and the source of names are handed in.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from fakes.disk import Files
+from fakes.effects import Await, Effect
+from fakes.fault import Player
+from fakes.flags import Options
+from fakes.hold import Holds
+from fakes.journal import Journal
+from fakes.log import Level, Log
+from fakes.model import ToyModel
+from fakes.point import Point
+from fakes.scheduler import Scheduler, Task
+from fakes.slots import Choice, Move, Slot
+from fakes.spec import ModelSpec
+from fakes.store import RowStore
+
+S = TypeVar("S")
+_CONTEXT_STEP = 256
+_AUTO_SLOTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How the context is cut into slots."""
+
+    n_slots: int
+    n_ctx_slot: int
+    unified: bool
+
+    @property
+    def n_stream(self) -> int:
+        """Streams of the cache: one for all slots together, or one for each."""
+        return 1 if self.unified else self.n_slots
+
+
+def shape_of(options: Options, spec: ModelSpec) -> Shape:
+    """Without `-np` four slots over one cache, each with the whole context; else so many, with a part each."""
+    n_slots = options.parallel if options.parallel > 0 else _AUTO_SLOTS
+    unified = options.parallel <= 0 if options.kv_unified is None else options.kv_unified
+    total = options.ctx_size or spec.ctx
+    share = total if unified else total // n_slots
+    return Shape(n_slots, max(1, -(-share // _CONTEXT_STEP)) * _CONTEXT_STEP, unified)
+
+
+@dataclass(slots=True)
+class Counters:
+    """What /metrics counts."""
+
+    prompt_tokens: int = 0
+    prompt_tokens_cached: int = 0
+    prompt_seconds: float = 0.0
+    predicted_tokens: int = 0
+    predicted_seconds: float = 0.0
+    n_decode: int = 0
+    n_tokens_max: int = 0
+    n_busy_slots: int = 0
+    bucket: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("pn", "ps", "tn", "ts"), 0.0))
+
+
+class Machine:
+    """One fake decoder. `new_name` makes unguessable names, `wall_s` is the time of day."""
+
+    def __init__(
+        self,
+        options: Options,
+        spec: ModelSpec,
+        *,
+        journal: Journal,
+        player: Player,
+        log: Log,
+        files: Files,
+        clock_ns: Callable[[], int],
+        wall_s: Callable[[], float],
+        new_name: Callable[[], str],
+    ) -> None:
+        self.options = options
+        self.spec = spec
+        self.journal = journal
+        self.player = player
+        self.holds = Holds(journal)
+        self.log = log
+        self.files = files
+        self.clock_ns = clock_ns
+        self.wall_s = wall_s
+        self.new_name = new_name
+        self.loading = True
+        self.started_ns = clock_ns()
+        self.model = ToyModel(spec)
+        self.shape = shape_of(options, spec)
+        k_type, v_type = options.cache_type_k, options.cache_type_v
+        n_cells = self.shape.n_slots * self.shape.n_ctx_slot
+        self.store = RowStore(spec.layers, spec.row_bytes, n_cells, k_type, v_type)
+        self.slots = [Slot(i, i * self.shape.n_ctx_slot, self.shape.n_ctx_slot) for i in range(self.shape.n_slots)]
+        self.scheduler = Scheduler(self.slots, options.slot_prompt_similarity, self._started)
+        self.counters = Counters()
+        self._n_tasks = 0
+
+    @property
+    def name(self) -> str:
+        """What answers call the model."""
+        return self.names[0]
+
+    @property
+    def names(self) -> list[str]:
+        """The aliases, the one that answers carry first."""
+        aliases = sorted(filter(None, (self.options.alias or "").split(",")))
+        return aliases or [self.options.model or ""]
+
+    @property
+    def build_info(self) -> str:
+        return f"{self.options.fake_version}-fake"
+
+    def task_id(self) -> int:
+        """Numbers grow by one for everything that goes through the queue."""
+        self._n_tasks += 1
+        return self._n_tasks - 1
+
+    def reach(self, point: Point) -> Generator[Effect, Any, None]:
+        """Wait at `point` while it is held."""
+        signal = self.holds.reach(point)
+        if signal is not None:
+            yield Await(signal)
+
+    def passes(self, point: Point, step: S) -> Generator[Effect, Any, S]:
+        """The step that is really done at `point`, after any hold there."""
+        signal = self.holds.reach(point)
+        if signal is not None:
+            yield Await(signal)
+        return self.player.at(point, step)
+
+    def occupy(self, task: Task) -> Generator[Effect, Any, Slot]:
+        """Wait for the task's slot. When the client leaves meanwhile the task is forgotten."""
+        self.scheduler.submit(task)
+        while task.slot is None:
+            running = None if task.want is None else self.scheduler.holder(self.slots[task.want])
+            if running is not None and not task.is_action:
+                text = f"selected slot by id ({task.want})"
+                self.log.slot(Level.INFO, "get_available_slot", running.want or 0, running.id, text)
+            try:
+                yield Await(task.ready)
+            except BaseException:
+                self.leave(task)
+                raise
+        return task.slot
+
+    def leave(self, task: Task) -> None:
+        """Give back the task's slot, or its place in the queue."""
+        slot = task.slot
+        if slot is None:
+            self.scheduler.withdraw(task)
+            return
+        if not task.is_action:
+            slot.move(Move.END)
+            slot.t_last = self.clock_ns() // 1000
+        self.scheduler.release(task)
+
+    def _started(self, task: Task, choice: Choice) -> None:
+        if task.is_action:
+            return
+        slot = choice.slot
+        slot.move(Move.START)
+        self.log.slot(Level.INFO, "get_available_slot", slot.id, -1, choice.reason)
+        slot.task_id = task.id
+        self.log.slot(Level.INFO, "launch_slot_with_task", slot.id, task.id, "processing task, is_child = 0")
+        if self.shape.unified and self.options.cache_idle_slots and self.options.cache_ram:
+            self._clear_idle(slot)
+
+    def _clear_idle(self, started: Slot) -> None:
+        """With one cache for all slots an idle one loses its tokens whenever another starts."""
+        for slot in self.slots:
+            if slot is not started and self.scheduler.holder(slot) is None:
+                slot.tokens = array("i")

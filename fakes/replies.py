@@ -1,0 +1,258 @@
+"""The three forms of a completion's answer: llama-server's own, OpenAI's text and OpenAI's chat.
+
+A form turns one `Outcome` into the whole answer, or piece after piece into a stream's events. Field order is
+llama-server's. Knows nothing of slots or sockets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fakes.generation import Stop
+from fakes.params import Params
+from wire.sse import DONE, encode_event
+
+
+def to_json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """One finished completion. `content` is its whole text."""
+
+    index: int
+    content: str
+    tokens: list[int]
+    id_slot: int
+    n_prompt: int
+    tokens_cached: int
+    prompt: str
+    truncated: bool
+    stop: Stop
+    stopping_word: str
+    timings: dict[str, Any]
+
+    @property
+    def finish_reason(self) -> str:
+        return "length" if self.stop is Stop.LIMIT else "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What an answer says of its server and itself."""
+
+    model: str
+    fingerprint: str
+    id: str
+    created: int
+
+
+class Form:
+    """The shape of an answer."""
+
+    done: tuple[bytes, ...] = (encode_event(DONE),)
+    kind = ""
+
+    def __init__(self, names: Names, params: Params) -> None:
+        self.names = names
+        self.params = params
+        self.index = 0
+        """Which of several prompts or choices the next piece belongs to."""
+
+    def whole(self, outcomes: list[Outcome]) -> Any:
+        """The answer that is not streamed."""
+        raise NotImplementedError
+
+    def first(self) -> list[bytes]:
+        """Events that go out with the first token."""
+        return []
+
+    def piece(self, text: str, token: int, n_predicted: int, n_prompt: int, timings: dict[str, Any] | None) -> bytes:
+        raise NotImplementedError
+
+    def last(self, outcome: Outcome) -> list[bytes]:
+        raise NotImplementedError
+
+    def progress(self, numbers: Mapping[str, Any], n_prompt: int) -> bytes:
+        raise NotImplementedError
+
+
+class NativeForm(Form):
+    """POST /completion."""
+
+    done = ()
+    kind = "completion"
+
+    def whole(self, outcomes: list[Outcome]) -> Any:
+        tokens = self.params.return_tokens
+        found = [self._cut(self._full(one, one.content, one.tokens if tokens else [])) for one in outcomes]
+        return found if len(found) > 1 else found[0]
+
+    def piece(self, text: str, token: int, n_predicted: int, n_prompt: int, timings: dict[str, Any] | None) -> bytes:
+        frame = self._partial(text, token, n_predicted, n_prompt)
+        return _event(frame if timings is None else frame | {"timings": timings})
+
+    def progress(self, numbers: Mapping[str, Any], n_prompt: int) -> bytes:
+        return _event(self._partial("", 0, 0, n_prompt) | {"prompt_progress": numbers})
+
+    def last(self, outcome: Outcome) -> list[bytes]:
+        return [_event(self._cut(self._full(outcome, "", [])))]
+
+    def _partial(self, text: str, token: int, n_predicted: int, n_prompt: int) -> dict[str, Any]:
+        return {
+            "index": self.index,
+            "content": text,
+            "tokens": [token],
+            "stop": False,
+            "id_slot": -1,
+            "tokens_predicted": n_predicted,
+            "tokens_evaluated": n_prompt,
+        }
+
+    def _full(self, outcome: Outcome, content: str, tokens: list[int]) -> dict[str, Any]:
+        return {
+            "index": outcome.index,
+            "content": content,
+            "tokens": tokens,
+            "id_slot": outcome.id_slot,
+            "stop": True,
+            "model": self.names.model,
+            "tokens_predicted": outcome.timings["predicted_n"],
+            "tokens_evaluated": outcome.n_prompt,
+            "generation_settings": self.params.settings(chat=False),
+            "prompt": outcome.prompt,
+            "has_new_line": "\n" in outcome.content,
+            "truncated": outcome.truncated,
+            "stop_type": outcome.stop.value,
+            "stopping_word": outcome.stopping_word,
+            "tokens_cached": outcome.tokens_cached,
+            "timings": outcome.timings,
+        }
+
+    def _cut(self, full: dict[str, Any]) -> dict[str, Any]:
+        if not self.params.response_fields:
+            return full
+        found: dict[str, Any] = {}
+        for path in self.params.response_fields:
+            value: Any = full
+            for name in path.split("/"):
+                value = value.get(name) if isinstance(value, dict) else None
+            if value is not None:
+                found[path] = value
+        return found
+
+
+class OpenAiForm(Form):
+    """What both OpenAI forms have in common: the envelope, made once for all frames of an answer."""
+
+    object = ""
+    chunk_object = ""
+
+    def __init__(self, names: Names, params: Params) -> None:
+        super().__init__(names, params)
+        self._tail = to_json(self._envelope(self.chunk_object))[1:]
+
+    def whole(self, outcomes: list[Outcome]) -> Any:
+        answer = {"choices": [self._choice(outcome) for outcome in outcomes]} | self._envelope(self.object)
+        answer["usage"] = _usage(outcomes[0])  # of several choices the first alone is counted
+        answer["id"] = answer.pop("id")
+        answer["timings"] = outcomes[0].timings
+        return answer
+
+    def progress(self, numbers: Mapping[str, Any], n_prompt: int) -> bytes:
+        return self._frame(self._delta(None, None), b',"prompt_progress":' + to_json(numbers))
+
+    def piece(self, text: str, token: int, n_predicted: int, n_prompt: int, timings: dict[str, Any] | None) -> bytes:
+        return self._frame(self._delta(text, None), b"" if timings is None else b',"timings":' + to_json(timings))
+
+    def _frame(self, choices: bytes, more: bytes = b"") -> bytes:
+        return b'data: {"choices":' + choices + b"," + self._tail[:-1] + more + b"}\n\n"
+
+    def _envelope(self, object_name: str) -> dict[str, Any]:
+        return {
+            "created": self.names.created,
+            "id": self.names.id,
+            "model": self.names.model,
+            "system_fingerprint": self.names.fingerprint,
+            "object": object_name,
+        }
+
+    def _choice(self, outcome: Outcome) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _delta(self, text: str | None, finish_reason: str | None) -> bytes:
+        raise NotImplementedError
+
+
+class TextForm(OpenAiForm):
+    """POST /v1/completions."""
+
+    kind = "text"
+    object = chunk_object = "text_completion"
+
+    def last(self, outcome: Outcome) -> list[bytes]:
+        more = b',"usage":' + to_json(_usage(outcome)) + b',"timings":' + to_json(outcome.timings)
+        return [self._frame(self._delta("", outcome.finish_reason), more)]
+
+    def _choice(self, outcome: Outcome) -> dict[str, Any]:
+        return {
+            "text": outcome.content,
+            "index": outcome.index,
+            "logprobs": None,
+            "finish_reason": outcome.finish_reason,
+        }
+
+    def _delta(self, text: str | None, finish_reason: str | None) -> bytes:
+        return to_json([{"text": text or "", "index": self.index, "logprobs": None, "finish_reason": finish_reason}])
+
+
+class ChatForm(OpenAiForm):
+    """POST /v1/chat/completions. `begun` is what the last message already says of the answer."""
+
+    kind = "chat"
+    object = "chat.completion"
+    chunk_object = "chat.completion.chunk"
+
+    def __init__(self, names: Names, params: Params, begun: str = "") -> None:
+        super().__init__(names, params)
+        self.begun = begun
+
+    def first(self) -> list[bytes]:
+        opening = [self._frame(self._delta(None, None))]
+        if self.begun:
+            opening.append(self._frame(self._delta(self.begun, None)))
+        return opening
+
+    def last(self, outcome: Outcome) -> list[bytes]:
+        timings = b',"timings":' + to_json(outcome.timings)
+        end = self._delta("", outcome.finish_reason)
+        options = self.params.body.get("stream_options")
+        if not (isinstance(options, dict) and options.get("include_usage") is True):
+            return [self._frame(end, timings)]
+        return [self._frame(end), self._frame(b"[]", b',"usage":' + to_json(_usage(outcome)) + timings)]
+
+    def _choice(self, outcome: Outcome) -> dict[str, Any]:
+        message = {"role": "assistant", "content": self.begun + outcome.content}
+        return {"finish_reason": outcome.finish_reason, "index": outcome.index, "message": message}
+
+    def _delta(self, text: str | None, finish_reason: str | None) -> bytes:
+        delta = {} if finish_reason else {"role": "assistant", "content": None} if text is None else {"content": text}
+        return to_json([{"finish_reason": finish_reason, "index": self.index, "delta": delta}])
+
+
+def _usage(outcome: Outcome) -> dict[str, Any]:
+    n_predicted = outcome.timings["predicted_n"]
+    return {
+        "completion_tokens": n_predicted,
+        "prompt_tokens": outcome.n_prompt,
+        "total_tokens": n_predicted + outcome.n_prompt,
+        "prompt_tokens_details": {"cached_tokens": outcome.timings["cache_n"]},
+    }
+
+
+def _event(value: object) -> bytes:
+    return b"data: " + to_json(value) + b"\n\n"

@@ -1,0 +1,39 @@
+"""llama-server's response heads, byte for byte in its order."""
+
+from __future__ import annotations
+
+from fakes.effects import Reply
+from fakes.http1 import Request, status_line
+
+KEEP_ALIVE_S = 5
+REQUESTS_PER_CONNECTION = 100
+_KEEP = f"Keep-Alive: timeout={KEEP_ALIVE_S}, max={REQUESTS_PER_CONNECTION}\r\n\r\n"
+_CLOSE = "Connection: close\r\n\r\n"
+GARBAGE = b"HTTP/1.1 400 Bad Request\r\nServer: llama.cpp\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+def _common(request: Request) -> str:
+    origin = request.headers.get("origin", "")
+    return f"Server: llama.cpp\r\nAccess-Control-Allow-Origin: {origin}\r\n"
+
+
+def plain_response(request: Request, reply: Reply, *, close: bool) -> bytes:
+    """A whole response. HEAD gets the same head and no body."""
+    more = "".join(f"{name}: {value}\r\n" for name, value in reply.headers)
+    if request.method == "HEAD":
+        more += "Accept-Ranges: bytes\r\n"
+    head = (
+        f"{status_line(reply.status)}{_common(request)}{more}Content-Type: {reply.content_type}\r\n"
+        f"Content-Length: {len(reply.body)}\r\n{_CLOSE if close else _KEEP}"
+    )
+    body = b"" if request.method == "HEAD" else reply.body
+    return head.encode("latin-1", "replace") + body
+
+
+def stream_head(request: Request, *, close: bool) -> bytes:
+    """The head of an event stream."""
+    head = (
+        f"{status_line(200)}{_common(request)}X-Accel-Buffering: no\r\nContent-Type: text/event-stream\r\n"
+        f"Transfer-Encoding: chunked\r\n{_CLOSE if close else _KEEP}"
+    )
+    return head.encode("latin-1", "replace")

@@ -1,0 +1,48 @@
+"""The `timings` of a reply: counters from the slot's tokens and the request, times from the clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+_NEVER_ZERO_MS = 0.001
+
+
+@dataclass(slots=True)
+class Timings:
+    """Counts of one completion and when its phases began and ended, in ns of the clock handed in."""
+
+    cache_n: int = 0
+    prompt_n: int = 0
+    predicted_n: int = 0
+    start_ns: int = 0
+    first_ns: int = 0
+    end_ns: int = 0
+
+    @property
+    def prompt_ms(self) -> float:
+        return max(_NEVER_ZERO_MS, round((self.first_ns - self.start_ns) / 1e6, 3))
+
+    @property
+    def predicted_ms(self) -> float:
+        """Covers all tokens but the first."""
+        return (
+            max(_NEVER_ZERO_MS, round((self.end_ns - self.first_ns) / 1e6, 3))
+            if self.predicted_n > 1
+            else _NEVER_ZERO_MS
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The object, with the rates that leave out the first token."""
+        prompt_ms, predicted_ms, steps = self.prompt_ms, self.predicted_ms, self.predicted_n - 1
+        return {
+            "cache_n": self.cache_n,
+            "prompt_n": self.prompt_n,
+            "prompt_ms": prompt_ms,
+            "prompt_per_token_ms": prompt_ms / self.prompt_n if self.prompt_n else 0.0,
+            "prompt_per_second": 1e3 / prompt_ms * self.prompt_n,
+            "predicted_n": self.predicted_n,
+            "predicted_ms": predicted_ms,
+            "predicted_per_token_ms": predicted_ms / steps if steps > 0 else 0.0,
+            "predicted_per_second": 1e3 / predicted_ms * steps if steps > 0 else 0.0,
+        }
