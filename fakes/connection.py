@@ -10,10 +10,10 @@ import asyncio
 import sys
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from fakes.api_error import ApiError
-from fakes.effects import Await, ClientGone, Flow, Pause, Reply, SendShare, Sent, StartStream, Write
+from fakes.effects import Await, ClientGone, CutConnection, Flow, Pause, Reply, SendShare, Sent, StartStream, Write
 from fakes.http1 import CONTINUE, LAST_CHUNK, Request, RequestDecoder, chunk
 from fakes.responses import GARBAGE, KEEP_ALIVE_S, REQUESTS_PER_CONNECTION, plain_response, stream_head
 from fakes.share_socket import send_share
@@ -61,8 +61,7 @@ class Connection(asyncio.Protocol):
         self._waits_for_drain = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
         self._everyone.add(self)
         self._arm_idle(KEEP_ALIVE_S)
 
@@ -129,6 +128,10 @@ class Connection(asyncio.Protocol):
         except ClientGone:
             self._flow = None
             ended = True
+        except CutConnection:
+            self._flow = None
+            ended = True
+            self._close()
         else:
             ended = True
         finally:

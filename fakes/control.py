@@ -11,104 +11,103 @@ POST /reset      no faults, nothing held, empty slots
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from fakes.api_error import ApiError
 from fakes.body import Body, integer, parse_body, string
 from fakes.catalogue import faults_of
 from fakes.effects import Flow, Reply
-from fakes.fault import FaultError, parse_setting
+from fakes.fault import FaultError, Player, parse_setting
+from fakes.hold import Holds
 from fakes.http1 import Request
-from fakes.machine import Machine
+from fakes.journal import Journal
 from fakes.near import near
 from fakes.point import Point
 from fakes.replies import to_json
-from fakes.slots import Move
 
 
-def control(machine: Machine, request: Request) -> Flow:
+@dataclass(frozen=True, slots=True)
+class Controlled:
+    """A fake as its control endpoint sees it. `state` is its own part of `/state`, `reset` empties idle slots."""
+
+    who: str
+    journal: Journal
+    player: Player
+    holds: Holds
+    state: Callable[[], dict[str, Any]]
+    reset: Callable[[], None]
+
+
+def control(fake: Controlled, request: Request) -> Flow:
     """One call. ApiError: what is wrong with it."""
     answer = _CALLS.get((request.method, request.path))
     if answer is None:
         known = [f"{method} {path}" for method, path in _CALLS]
         raise ApiError(404, f"no call {request.method} {request.path}{near(f'{request.method} {request.path}', known)}")
     body = parse_body(request.body) if request.body else {}
-    return Reply(200, to_json(answer(machine, body)))
+    return Reply(200, to_json(answer(fake, body)))
     yield
 
 
-def _state(machine: Machine, _: Body) -> Any:
-    slots = [
-        {"id": slot.id, "state": slot.state.value, "n_tokens": len(slot.tokens), "share_id": slot.share_id}
-        for slot in machine.slots
-    ]
-    return {
-        "loading": machine.loading,
-        "slots": slots,
-        "deferred": len(machine.scheduler.deferred),
-        "faults": machine.player.counts(),
-        "held": machine.holds.points,
-    }
+def _state(fake: Controlled, _: Body) -> Any:
+    return fake.state() | {"faults": fake.player.counts(), "held": fake.holds.points}
 
 
-def _journal(machine: Machine, _: Body) -> Any:
-    return {"entries": list(machine.journal.kept or ())}
+def _journal(fake: Controlled, _: Body) -> Any:
+    return {"entries": list(fake.journal.kept or ())}
 
 
-def _points(_: Machine, __: Body) -> Any:
+def _points(_: Controlled, __: Body) -> Any:
     return {"points": [point.value for point in Point]}
 
 
-def _faults(machine: Machine, body: Body) -> Any:
+def _faults(fake: Controlled, body: Body) -> Any:
     clear = body.get("clear", [])
     try:
-        armed = [parse_setting(str(text), faults_of("decoder")) for text in body.get("set", [])]
+        armed = [parse_setting(str(text), faults_of(fake.who)) for text in body.get("set", [])]
         if clear is True:
-            machine.player.clear()
+            fake.player.clear()
         else:
             for name in clear:
-                machine.player.disarm(str(name))
+                fake.player.disarm(str(name))
     except (FaultError, TypeError) as error:
         raise ApiError(400, str(error)) from None
     for one in armed:
-        machine.player.arm(one)
-    return {"faults": machine.player.counts()}
+        fake.player.arm(one)
+    return {"faults": fake.player.counts()}
 
 
-def _point(body: Body) -> Point:
+def _point(fake: Controlled, body: Body) -> Point:
     name = string(body, "point")
     try:
         point = Point(name)
     except ValueError:
         raise ApiError(400, f"no point is called {name!r}{near(name, [point.value for point in Point])}") from None
-    if point.who != "decoder":
+    if point.who != fake.who:
         raise ApiError(400, f"point {name} is a {point.who}'s")
     return point
 
 
-def _hold(machine: Machine, body: Body) -> Any:
-    machine.holds.hold(_point(body), integer(body, "at", 1, 1))
-    return {"held": machine.holds.points}
+def _hold(fake: Controlled, body: Body) -> Any:
+    fake.holds.hold(_point(fake, body), integer(body, "at", 1, 1))
+    return {"held": fake.holds.points}
 
 
-def _release(machine: Machine, body: Body) -> Any:
-    return {"released": machine.holds.release(_point(body)), "held": machine.holds.points}
+def _release(fake: Controlled, body: Body) -> Any:
+    return {"released": fake.holds.release(_point(fake, body)), "held": fake.holds.points}
 
 
-def _reset(machine: Machine, _: Body) -> Any:
-    machine.player.clear()
-    machine.holds.release_all()
-    for slot in machine.slots:
-        if machine.scheduler.holder(slot) is None:
-            slot.move(Move.ERASE)
-            slot.tokens = array("i")
-    machine.journal.write("reset")
+def _reset(fake: Controlled, _: Body) -> Any:
+    fake.player.clear()
+    fake.holds.release_all()
+    fake.reset()
+    fake.journal.write("reset")
     return {}
 
 
-_CALLS: dict[tuple[str, str], Callable[[Machine, Body], Any]] = {
+_CALLS: dict[tuple[str, str], Callable[[Controlled, Body], Any]] = {
     ("GET", "/state"): _state,
     ("GET", "/journal"): _journal,
     ("GET", "/points"): _points,

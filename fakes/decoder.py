@@ -5,15 +5,19 @@ Says which handler a request gets, and what comes before any of them: loading, t
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
+from typing import Any
 
 from fakes import completions, endpoints
 from fakes.api_error import ApiError
+from fakes.control import Controlled
 from fakes.effects import Flow, Reply
 from fakes.endpoints import at_once
 from fakes.http1 import Request
 from fakes.machine import Machine
 from fakes.slot_actions import slot_action
+from fakes.slots import Move
 
 Handler = Callable[[Machine, Request], Flow]
 
@@ -78,3 +82,22 @@ def _check_key(keys: tuple[str, ...], headers: dict[str, str]) -> None:
     given = headers.get("authorization", headers.get("x-api-key", ""))
     if given.removeprefix("Bearer ") not in keys:
         raise ApiError(401, "Invalid API Key", early=True)
+
+
+def controlled(machine: Machine) -> Controlled:
+    """The decoder as its control endpoint sees it."""
+
+    def state() -> dict[str, Any]:
+        slots = [
+            {"id": slot.id, "state": slot.state.value, "n_tokens": len(slot.tokens), "share_id": slot.share_id}
+            for slot in machine.slots
+        ]
+        return {"loading": machine.loading, "slots": slots, "deferred": len(machine.scheduler.deferred)}
+
+    def reset() -> None:
+        for slot in machine.slots:
+            if machine.scheduler.holder(slot) is None:
+                slot.move(Move.ERASE)
+                slot.tokens = array("i")
+
+    return Controlled("decoder", machine.journal, machine.player, machine.holds, state, reset)

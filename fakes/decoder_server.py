@@ -17,10 +17,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from fakes.connection import Connection, Serve
 from fakes.control import control
-from fakes.decoder import handle
+from fakes.decoder import controlled, handle
 from fakes.disk import Disk
 from fakes.fault import FaultError, Player
 from fakes.flags import FlagError, Options, parse_flags
@@ -50,31 +51,34 @@ class Listeners:
     """Sockets that are bound and listen already, and the URL of the first."""
 
     sockets: list[socket.socket]
+    paths: list[str]
     url: str
 
     def close(self) -> None:
         for one in self.sockets:
-            if one.family is socket.AF_UNIX:
-                os.unlink(one.getsockname())
             one.close()
+        for path in self.paths:
+            Path(path).unlink(missing_ok=True)
 
 
 def bind(options: Options) -> Listeners:
     """Every listener of `--host`. StartError when one cannot be bound."""
-    sockets, url = [], ""
+    found = Listeners([], [], "")
     scheme = "https" if options.ssl_cert_file else "http"
     for host in options.host.split(","):
         try:
             if host.endswith(".sock"):
                 bound, here = _unix_socket(host), f"unix://{host}"
+                found.paths.append(host)
             else:
                 bound = socket.create_server((host, options.port), family=_family(host), backlog=512)
                 here = f"{scheme}://{host}:{bound.getsockname()[1]}"
         except OSError:
+            found.close()
             raise StartError(f"couldn't bind HTTP server socket, hostname: {host}, port: {options.port}") from None
-        sockets.append(bound)
-        url = url or here
-    return Listeners(sockets, url)
+        found.sockets.append(bound)
+        found.url = found.url or here
+    return found
 
 
 def _family(host: str) -> socket.AddressFamily:
@@ -86,6 +90,13 @@ def _unix_socket(path: str) -> socket.socket:
     bound.bind(path)
     bound.listen(64)
     return bound
+
+
+def _control_socket(path: str) -> socket.socket:
+    try:
+        return _unix_socket(path)
+    except OSError as error:
+        raise StartError(f"cannot listen on the control socket {path}: {error.strerror or error}") from None
 
 
 class DecoderServer:
@@ -117,10 +128,11 @@ class DecoderServer:
                 else:
                     servers.append(await loop.create_server(make, sock=one, ssl=tls))
             if self.options.control:
-                make = partial(self._connection, partial(control, self.machine))
-                control_socket = _unix_socket(self.options.control)
+                make = partial(self._connection, partial(control, controlled(self.machine)))
+                control_socket = _control_socket(self.options.control)
                 servers.append(await loop.create_unix_server(make, sock=control_socket))
                 listeners.sockets.append(control_socket)
+                listeners.paths.append(self.options.control)
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._end, number)
             self._start_loading(listeners.url)
@@ -268,6 +280,7 @@ def _serve(options: Options, argv: Sequence[str], journal: Journal, player: Play
             return runner.run(serve())
     except StartError as error:
         log.srv(Level.ERROR, "start", str(error))
+        return 1
     except (SpecError, ValueError, ssl.SSLError) as error:
         log.srv(Level.ERROR, "load_model", f"failed to load model, '{options.model}': {error}")
     log.srv(Level.ERROR, "llama_server", "exiting due to model loading error")

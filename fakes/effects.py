@@ -105,5 +105,9 @@ class ClientGone(Exception):
     """Thrown into a handler that waits while its client leaves."""
 
 
+class CutConnection(Exception):
+    """Raised by a handler: the connection ends here, in the middle of whatever it was."""
+
+
 Flow = Generator[Effect, Any, Reply | EndStream]
 Steps = Generator[Effect, Any, None]

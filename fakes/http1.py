@@ -20,6 +20,7 @@ _METHOD_CHARS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 REASONS = {
     100: "Continue",
     200: "OK",
+    202: "Accepted",
     400: "Bad Request",
     401: "Unauthorized",
     404: "Not Found",
