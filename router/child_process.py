@@ -54,7 +54,7 @@ class ChildProcess:
             return
 
     async def end(self, grace_s: float = TERM_GRACE_S) -> None:
-        """TERM to the whole group, KILL after `grace_s`, and it is reaped, even if the caller is cancelled meanwhile."""
+        """TERM to the whole group, KILL after `grace_s`; it is reaped even if the caller is cancelled meanwhile."""
         if self.ended.is_set():
             return
         ending = self._loop.create_task(self._end(grace_s))

@@ -170,7 +170,7 @@ class DecoderClient:
 
     def _new_session(self) -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(
-            limit=0, keepalive_timeout=IDLE_CONNECTION_S, ssl=self._tls if self._tls is not None else True
+            limit=0, force_close=True, ssl=self._tls if self._tls is not None else True
         )
         return aiohttp.ClientSession(
             connector=connector,

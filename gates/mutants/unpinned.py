@@ -1,0 +1,20 @@
+"""No request names its slot: the decoder chooses, and may choose another than the one that was filled."""
+
+from router.cli import main
+from router.routes import plain
+
+
+def mutate() -> None:
+    pinned = plain.fields_for
+
+    def unpinned(slot: int, *, in_doubt: bool, fell_back: bool, cache_prompt: object) -> dict[str, object]:
+        fields = pinned(slot, in_doubt=in_doubt, fell_back=fell_back, cache_prompt=cache_prompt)
+        del fields["id_slot"]
+        return fields
+
+    plain.fields_for = unpinned
+
+
+if __name__ == "__main__":
+    mutate()
+    raise SystemExit(main())
