@@ -1,0 +1,110 @@
+"""`kvgate`: one command a file in `harness.commands`, loaded when it is asked for.
+
+Exit statuses: 0 all ok or proven; 1 a check FAILed; 2 usage or a bad scenario; 3 something could not be observed,
+or the result cannot be trusted; 4 vacuous; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from harness.errors import HarnessError, UsageError
+from harness.near import did_you_mean
+
+COMMANDS = {
+    "run": "run scenarios on one build",
+    "ab": "run scenarios on an old and a new build, and say what moved",
+    "fake": "start a fake: decoder or provider, with llama-server's own flags",
+    "faults": "list the faults that the fakes can play",
+    "models": "list, fetch and make models by name",
+    "doctor": "say what this machine has of what kvgate can use",
+    "schema": "print the JSON Schema of a scenario file",
+    "new": "write a first scenario",
+    "report": "render the result of an earlier run",
+}
+
+USAGE, ERROR, INTERRUPTED = 2, 3, 130
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, and names near spellings."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog=prog, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+    def checked(self, words: Sequence[str]) -> argparse.Namespace:
+        """The arguments; an unknown one is named together with what is near."""
+        arguments, unknown = self.parse_known_args(words)
+        if unknown:
+            known = [option for action in self._actions for option in action.option_strings]
+            word = next((each for each in unknown if each.startswith("-")), unknown[0])
+            near = did_you_mean(word.split("=")[0], known) if word.startswith("-") else ""
+            raise UsageError(f"unknown argument {word}{near if 'mean' in near else ''} (see {self.prog} --help)")
+        return arguments
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Everything that a person can get wrong is one line on stderr; a traceback is a bug of kvgate's."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    prog = f"kvgate {words[0]}" if words and words[0] in COMMANDS else "kvgate"
+    try:
+        status = _dispatch(words, prog)
+        sys.stdout.flush()
+        return status
+    except UsageError as error:
+        return _failed(prog, error, USAGE)
+    except HarnessError as error:
+        return _failed(prog, error, ERROR)
+    except KeyboardInterrupt:
+        return _failed(prog, "interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ERROR
+
+
+def _failed(prog: str, what: object, status: int) -> int:
+    print(f"{prog}: {what}", file=sys.stderr)
+    return status
+
+
+def _dispatch(words: Sequence[str], prog: str) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(_overview())
+        return 0 if words else USAGE
+    if words[0] == "--version":
+        from importlib.metadata import version
+
+        print(f"kvgate {version('kvgate')}")
+        return 0
+    if words[0] not in COMMANDS:
+        raise UsageError(f"no such command: {words[0]}{did_you_mean(words[0], COMMANDS)}")
+    command = importlib.import_module(f"harness.commands.{words[0]}")
+    if hasattr(command, "main"):
+        return int(command.main(words[1:]))
+    parser = Parser(prog)
+    command.add_arguments(parser)
+    return int(command.run(parser.checked(words[1:])))
+
+
+def _overview() -> str:
+    commands = "\n".join(f"  {name:8} {about}" for name, about in COMMANDS.items())
+    return f"usage: kvgate COMMAND ...\n\n{commands}\n\nkvgate COMMAND --help says more. {_STATUSES}"
+
+
+_STATUSES = """Exit statuses:
+  0 all ok, or proven    1 a check FAILed    2 usage, or a bad scenario
+  3 something could not be observed, or cannot be trusted    4 vacuous    130 interrupted"""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
