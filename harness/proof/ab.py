@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from harness.errors import UsageError
 from harness.near import did_you_mean
-from harness.proof.contenders import build_of
+from harness.profiles import Build
+from harness.proof.contenders import build_from_words, build_of, words_of
 from harness.proof.paired_timing import paired_timing
+from harness.proof.ref_build import build_ref
 from harness.proof.report import Report
 from harness.proof.scenario_runs import run_series
 from harness.proof.verdict import NEW, OLD, compare, differs_from_expected, overall
@@ -35,6 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             f"--{side}-env", action="append", default=[], metavar="K=V", help=f"a variable for the {side} build alone"
         )
         parser.add_argument(f"--{side}-profile", metavar="FILE", help=f"how the {side} build is started")
+    refs = parser.add_argument_group("builds of git refs", "--old and --new are then refs, each built in a clean clone")
+    refs.add_argument("--repo", type=Path, metavar="DIR", help="the repository")
+    refs.add_argument("--build", metavar="CMD", help="builds {src} into {build}; run by a shell in {src}")
+    refs.add_argument("--run", metavar="CMD", help="starts what was built; {src} and {build} are filled in")
     parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="run everything N times")
     parser.add_argument("--seed", type=int, metavar="S", help="shuffle the order with this seed (0 where repeated)")
     parser.add_argument(
@@ -53,19 +61,11 @@ def _positive(text: str) -> int:
 def run(arguments: argparse.Namespace, report: Report) -> int:
     scenarios = [replace(each, known_red="") for each in select(arguments.scenarios)]
     kind = kind_of(scenarios)
-    builds = [
-        build_of(
-            side,
-            getattr(arguments, side),
-            kind=kind,
-            profile=getattr(arguments, f"{side}_profile"),
-            env=getattr(arguments, f"{side}_env"),
-        )
-        for side in (OLD, NEW)
-    ]
     expect_red = arguments.expect_red
     if expect_red is not None:
         refuse_unknown_checks(expect_red, scenarios)
+    refuse_half_a_ref_build(arguments)
+    made = [_build(arguments, side, kind) for side in (OLD, NEW)]
     seed = 0 if arguments.seed is None and arguments.repeat > 1 else arguments.seed
 
     order = () if seed is None else (f"{arguments.repeat} turns, order shuffled with seed {seed}",)
@@ -76,16 +76,41 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
     result = run_series(
         "ab",
-        builds,
+        [build for build, _ in made],
         scenarios,
         report,
         conclude,
         runs=arguments.runs,
         repeat=arguments.repeat,
         rng=None if seed is None else Random(seed),
+        origins={build.name: origin for build, origin in made},
     )
     report.show(result)
     return result.verdict.exit_status
+
+
+def refuse_half_a_ref_build(arguments: argparse.Namespace) -> None:
+    if arguments.repo is not None and arguments.run is None:
+        raise UsageError("--repo needs --run: the command that starts what was built")
+    for flag in ("build", "run"):
+        if arguments.repo is None and getattr(arguments, flag) is not None:
+            raise UsageError(f"--{flag} needs --repo: the repository whose refs --old and --new are")
+
+
+def _build(arguments: argparse.Namespace, side: str, kind: Kind) -> tuple[Build, dict[str, Any]]:
+    """The build of one side and where it comes from: a command as given, or a ref that is built first."""
+    said, flag = getattr(arguments, side), f"--{side}"
+    profile, env = getattr(arguments, f"{side}_profile"), getattr(arguments, f"{side}_env")
+    if arguments.repo is None:
+        return build_of(side, said, kind=kind, profile=profile, env=env, said_by=flag), {}
+    built = build_ref(arguments.repo, said, arguments.build or "true", announce=_announce)
+    words = built.filled(words_of(arguments.run, "--run"))
+    build = build_from_words(side, words, kind=kind, profile=profile, env=env, said_by=flag)
+    return build, {"built_from": asdict(built)}
+
+
+def _announce(what: str) -> None:
+    print(f"kvgate ab: {what}", file=sys.stderr, flush=True)
 
 
 def conclude_ab(found: RunResult, *, tainted: bool, expect_red: Sequence[str] | None) -> RunResult:

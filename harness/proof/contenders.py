@@ -1,17 +1,24 @@
-"""Builds under test as they are given on a command line: a command, its environment, its profile."""
+"""Builds under test as they are given on a command line: a command, its environment, its profile.
+
+A command is what a shell would take; beside that a Python file (a mutant's launcher) and, for decoders, a released
+server by name (`xllamacpp==0.2.0`).
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from harness import profiles
 from harness.errors import UsageError
 from harness.profiles import Build
 from harness.proof.provenance import Provenance
 from harness.proof.series import Contender
+from harness.real.find import NAMES, find_server
 from harness.scenario import Kind
 
 
@@ -20,10 +27,17 @@ def build_of(
 ) -> Build:
     """A build from what was typed. UsageError names `said_by`, the flag that it was typed for."""
     flag = said_by or f"--{name}"
+    words = _program_of(words_of(command, flag), kind)
+    return build_from_words(name, words, kind=kind, profile=profile, env=env, said_by=flag)
+
+
+def build_from_words(
+    name: str, words: tuple[str, ...], *, kind: Kind, profile: str | None, env: Iterable[str], said_by: str
+) -> Build:
     found = profiles.named(profile) if profile is not None else profiles.default_profile(kind)
     if found.kind is not kind:
         raise UsageError(f"the profile {found.name} starts a {found.kind}, the scenarios put a {kind} under test")
-    return Build(name, words_of(command, flag), found, environment_of(env, f"{flag}-env"))
+    return Build(name, words, found, environment_of(env, f"{said_by}-env"))
 
 
 def words_of(command: str, flag: str) -> tuple[str, ...]:
@@ -33,6 +47,16 @@ def words_of(command: str, flag: str) -> tuple[str, ...]:
         raise UsageError(f"{flag}: {error} in {command!r}") from None
     if not words:
         raise UsageError(f"{flag}: an empty command")
+    return words
+
+
+def _program_of(words: tuple[str, ...], kind: Kind) -> tuple[str, ...]:
+    """The words that start it: a released server and a Python file that is no program itself are spelt out."""
+    first = words[0]
+    if kind is Kind.DECODER and first.partition("==")[0] in NAMES and "/" not in first:
+        return (*find_server(first).argv, *words[1:])
+    if first.endswith(".py") and os.path.isfile(first) and not os.access(first, os.X_OK):
+        return (sys.executable, *words)
     return words
 
 
@@ -46,6 +70,8 @@ def environment_of(pairs: Iterable[str], flag: str) -> dict[str, str]:
     return environment
 
 
-def contender(build: Build) -> Contender:
+def contender(build: Build, origin: Mapping[str, Any] | None = None) -> Contender:
+    """The build as a series wants it; `origin` says where it was built, and is told beside the fingerprint."""
     environment = {**os.environ, **build.env}
-    return Contender(build.name, build.command, Provenance(build.command, cwd=Path.cwd(), environment=environment))
+    provenance = Provenance(build.command, cwd=Path.cwd(), environment=environment)
+    return Contender(build.name, build.command, provenance, origin or {})

@@ -14,7 +14,7 @@ import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -43,12 +43,8 @@ class RefBuild:
     log: str
     build_s: float
 
-    def words(self, command: str, flag: str) -> tuple[str, ...]:
-        """`command` with {src} and {build} filled in, as the words it is started with."""
-        try:
-            words = shlex.split(command)
-        except ValueError as error:
-            raise UsageError(f"{flag}: {error} in {command!r}") from None
+    def filled(self, words: Iterable[str]) -> tuple[str, ...]:
+        """`words` with {src} and {build} in them replaced by the folders."""
         return tuple(word.replace("{src}", self.source).replace("{build}", self.build) for word in words)
 
 
@@ -57,16 +53,23 @@ def cache_folder() -> Path:
     return Path(base) / "kvgate" / "builds"
 
 
-def build_ref(repo: Path, ref: str, command: str, *, cache: Path | None = None) -> RefBuild:
-    """The build of `ref`, made now or found. UsageError for what is no repository or ref; BuildFailed."""
+def build_ref(
+    repo: Path, ref: str, command: str, *, cache: Path | None = None, announce: Callable[[str], None] = lambda _: None
+) -> RefBuild:
+    """The build of `ref`, made now or found; `announce` is told when there is something to wait for.
+
+    UsageError for what is no repository or no commit of it; BuildFailed.
+    """
     commit = _resolved(repo, ref)
     tree = _git(repo, "rev-parse", f"{commit}^{{tree}}")
     key = f"{tree[:20]}-{hashlib.sha256(command.encode()).hexdigest()[:12]}"
     folder = (cache or cache_folder()) / key
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder.with_suffix(".lock")):
-        found = _found(folder, ref)
-        return found if found is not None else _made(repo, ref, commit, tree, command, folder)
+        if (found := _found(folder, ref)) is not None:
+            return found
+        announce(f"building {ref} ({commit[:10]}); its log is {folder / _LOG}")
+        return _made(repo, ref, commit, tree, command, folder)
 
 
 def _resolved(repo: Path, ref: str) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from harness.profiles import Build
 from harness.proof.contenders import contender
@@ -29,6 +30,7 @@ def run_series(
     rng: Random | None = None,
     options: Options | None = None,
     enough: Callable[[ScenarioResult], bool] = lambda _: False,
+    origins: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> RunResult:
     """Every scenario on every build, judged by `conclude`; the result is in the run folder too."""
     jobs = list(interleaved(scenarios, [build.name for build in builds], repeat, rng))
@@ -41,7 +43,7 @@ def run_series(
 
         series = Series(
             kind=kind,
-            contenders=[contender(build) for build in builds],
+            contenders=[contender(build, (origins or {}).get(build.name)) for build in builds],
             jobs=jobs,
             folder=new_run_folder(runs, kind),
             run_job=run_job,

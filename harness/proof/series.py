@@ -10,10 +10,10 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from harness.proof.provenance import Fingerprint
 from harness.proof.run_folder import write_result
@@ -56,6 +56,7 @@ class Contender:
     name: str
     command: tuple[str, ...]
     provenance: Watch
+    origin: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ class _State(Generic[S]):
             kind=self._series.kind,
             verdict=Verdict.ERROR,
             builds=tuple(
-                BuildInfo(each.name, each.command, self._before[each.name].to_json())
+                BuildInfo(each.name, each.command, self._before[each.name].to_json() | dict(each.origin))
                 for each in self._series.contenders
             ),
             scenarios=tuple(self.results),

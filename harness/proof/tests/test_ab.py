@@ -49,11 +49,6 @@ class Recorded:
 Answer = Callable[[str, str], Status]
 
 
-@pytest.fixture(autouse=True)
-def _private_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
     suite = tmp_path / "suite"
@@ -65,7 +60,8 @@ def suite(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def compare(monkeypatch, tmp_path, suite):
-    """Runs ab over the suite; `answer` says what a check says on a build. The builds are two files."""
+    """Runs ab over the suite; `answer` says what a check says on a build."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def run(answer: Answer, *words: str, old: str = "true", new: str = "true") -> tuple[int, RunResult]:
         def run_scenario(scenario: Scenario, build, *, folder, options, session) -> ScenarioResult:
