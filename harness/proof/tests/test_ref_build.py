@@ -95,8 +95,13 @@ def test_what_is_no_repository_is_the_persons_error(tmp_path, cache):
 
 def test_run_commands_name_the_folders(repo, cache):
     built = build_ref(repo, "after", BUILD, cache=cache)
-    assert built.words("{build}/bin/router --from {src}", "--run") == (
-        f"{built.build}/bin/router",
-        "--from",
-        built.source,
-    )
+    words = built.filled(["{build}/bin/router", "--from", "{src}"])
+    assert words == (f"{built.build}/bin/router", "--from", built.source)
+
+
+def test_only_a_build_that_has_to_be_waited_for_is_announced(repo, cache):
+    announced: list[str] = []
+    for _ in range(2):
+        build_ref(repo, "after", BUILD, cache=cache, announce=announced.append)
+    assert len(announced) == 1
+    assert "building after" in announced[0]
