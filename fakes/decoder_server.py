@@ -34,7 +34,6 @@ from fakes.settings import armed_faults
 from fakes.spec import SpecError, parse_spec
 
 _NAME_CHARS = string.ascii_letters + string.digits
-_DEFAULT_MODEL = "toy"
 
 
 class StartError(Exception):
@@ -147,7 +146,7 @@ class DecoderServer:
         return self.status
 
     def _machine(self) -> Machine:
-        spec = parse_spec(self.options.model or _DEFAULT_MODEL)
+        spec = parse_spec(self.options.model)
         machine = Machine(
             self.options,
             spec,
@@ -165,7 +164,7 @@ class DecoderServer:
             argv=self.argv,
             n_slots=shape.n_slots,
             n_ctx_slot=shape.n_ctx_slot,
-            model=self.options.model or _DEFAULT_MODEL,
+            model=self.options.model,
             kv_inode=inodes[0],
             kv_inodes=inodes,
         )

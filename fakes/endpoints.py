@@ -82,7 +82,7 @@ def props(machine: Machine, _: Request) -> Reply:
             "total_slots": machine.shape.n_slots,
             "model_alias": machine.name,
             "model_ftype": "toy",
-            "model_path": options.model or "",
+            "model_path": options.model,
             "modalities": {"vision": False, "video": False, "audio": False},
             "media_marker": "<__media__>",
             "endpoint_slots": options.slots,

@@ -21,7 +21,7 @@ class FlagError(Exception):
 class Options:
     """Every value in force."""
 
-    model: str | None = None
+    model: str = "toy"
     host: str = "127.0.0.1"
     port: int = 8080
     ctx_size: int = 0

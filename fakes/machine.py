@@ -114,7 +114,7 @@ class Machine:
     def names(self) -> list[str]:
         """The aliases, the one that answers carry first."""
         aliases = sorted(filter(None, (self.options.alias or "").split(",")))
-        return aliases or [self.options.model or ""]
+        return aliases or [self.options.model]
 
     @property
     def build_info(self) -> str:

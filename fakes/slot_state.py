@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import struct
-
 from fakes.cache_types import TYPE_IDS
 from fakes.machine import Machine
-from fakes.model import ToyModel
 from fakes.slots import Slot
-from wire.attention import AttentionState, Layer, decode_attention, encode_attention
+from fakes.statefile_out import state_file
 from wire.errors import RemoteWireError
-from wire.statefile import StateFile, TokenForm, decode_statefile, encode_statefile
-
-VERSION = 4
+from wire.statefile import VERSION, AttentionState, Layer, StateFile, decode_attention, decode_statefile
 
 
 class BadFile(Exception):
@@ -21,24 +16,6 @@ class BadFile(Exception):
     def __init__(self, why: str, public: str = "No available space in KV cache or invalid slot save file") -> None:
         super().__init__(why)
         self.public = public
-
-
-def state_file(
-    model: ToyModel, tokens: tuple[int, ...], rows: list[bytes], n_stream: int, stream: int, types: tuple[str, str]
-) -> bytes:
-    """A save file of these tokens and their rows, tensor by tensor as the model orders them."""
-    row_bytes = model.spec.row_bytes
-    state = AttentionState(
-        n_stream=n_stream,
-        stream=stream,
-        seq_id=stream,
-        positions=tuple(range(len(tokens))),
-        n_rot_k=0,
-        n_rot_v=0,
-        keys=tuple(Layer(TYPE_IDS[types[0]], row_bytes, part) for part in rows[0::2]),
-        values=tuple(Layer(TYPE_IDS[types[1]], row_bytes, part) for part in rows[1::2]),
-    )
-    return encode_statefile(StateFile(tokens, TokenForm.COUNTED, encode_attention(state), VERSION))
 
 
 def save(machine: Machine, slot: Slot) -> bytes:
@@ -56,7 +33,7 @@ def restore(machine: Machine, slot: Slot, data: bytes) -> tuple[int, ...]:
         if file.version != VERSION:
             raise BadFile(f"version {file.version}, expected {VERSION}")
         state = decode_attention(file.state)
-    except (RemoteWireError, struct.error) as error:
+    except RemoteWireError as error:
         raise BadFile(str(error)) from None
     _check(machine, slot, file, state)
     rows = [
