@@ -27,8 +27,18 @@ _FORMATS: dict[str, tuple[Callable[[RunResult], str], str]] = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
     for name, (_, what) in _FORMATS.items():
-        group.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"write {what}; - writes to standard output")
+        group.add_argument(f"--{name}", type=_file, metavar="FILE", help=f"write {what}; - writes to standard output")
     group.add_argument("--quiet", action="store_true", help="show neither progress nor report")
+
+
+def _file(text: str) -> Path:
+    """A place that can be written as far as can be seen before anything has run."""
+    path = Path(text)
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text} is a folder")
+    if not path.absolute().parent.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {path.absolute().parent}")
+    return path
 
 
 class Outputs:

@@ -69,7 +69,9 @@ def test_quiet_shows_nothing(folder, capsys):
 
 def test_a_file_that_cannot_be_written_is_said_and_the_result_still_shown(folder):
     out, err = io.StringIO(), io.StringIO()
+    (folder / "nowhere").mkdir()
     words = arguments(str(folder), "--json", str(folder / "nowhere" / "a.json"), "--junit", str(folder / "a.xml"))
+    (folder / "nowhere").rmdir()
     outputs.Outputs(words, out, err).show(made.run())
     assert "failed: " in out.getvalue()
     assert (folder / "a.xml").exists()
@@ -84,3 +86,10 @@ def test_the_page_goes_into_the_run_folder(tmp_path):
 def test_a_device_is_written_and_not_replaced(tmp_path):
     outputs.write_whole(Path("/dev/null"), "text")
     assert Path("/dev/null").is_char_device()
+
+
+@pytest.mark.parametrize(("place", "problem"), [("nowhere/a.json", "there is no folder"), (".", "is a folder")])
+def test_a_place_that_cannot_be_written_is_refused_at_once(folder, capsys, place, problem):
+    with pytest.raises(SystemExit):
+        arguments(str(folder), "--json", str(folder / place))
+    assert problem in capsys.readouterr().err
