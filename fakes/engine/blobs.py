@@ -6,7 +6,7 @@ The bytes come in chunks, so that state of gigabytes is never held; the size is 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -15,6 +15,7 @@ from fakes.engine.kv_stream import kv_stream, kv_stream_bytes
 from fakes.engine.memory import Memory
 from fakes.engine.steps import BlobDraft
 from wire.blob import V2, V3, BlobV1, Checkpoint, CheckpointHead, encode_blob_head, encode_v1
+from wire.hashes import RunningHash
 
 FLAGS_FROM_TOKENS = 9
 """Where the tokens begin; the flags stand right behind them."""
@@ -44,15 +45,21 @@ class BlobForm(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """So many bytes, and where they come from. `state_bytes` are those of the KV stream in it."""
+    """So many bytes, and where they come from, each time anew. `state_bytes` are those of the KV stream in it."""
 
     size: int
-    chunks: Iterator[bytes]
+    chunks: Callable[[], Iterator[bytes]]
     state_bytes: int = 0
     logits_bytes: int = 0
 
+    def hash(self) -> int:
+        running = RunningHash()
+        for chunk in self.chunks():
+            running.update(chunk)
+        return running.value
 
-EMPTY = Payload(0, iter(()))
+
+EMPTY = Payload(0, lambda: iter(()))
 
 
 def write_blob(draft: BlobDraft, memory: Memory, padding: int) -> Payload:
@@ -60,16 +67,14 @@ def write_blob(draft: BlobDraft, memory: Memory, padding: int) -> Payload:
         return EMPTY
     head = _head(draft)
     state = kv_stream_bytes(memory.cells, memory.recurrent, padding)
-    # A copy of the list: cells are appended and cut while the bytes still go out.
-    stream = kv_stream(tuple(memory.cells), memory.recurrent, padding)
-    return Payload(len(head) + state + len(draft.logits), _joined(head, stream, draft.logits), state, len(draft.logits))
+    cells, recurrent = tuple(memory.cells), memory.recurrent  # both may change while the bytes still go out
 
+    def chunks() -> Iterator[bytes]:
+        yield head
+        yield from kv_stream(cells, recurrent, padding)
+        yield draft.logits
 
-def _joined(head: bytes, stream: Iterator[bytes], logits: bytes) -> Iterator[bytes]:
-    yield head
-    yield from stream
-    if logits:
-        yield logits
+    return Payload(len(head) + state + len(draft.logits), chunks, state, len(draft.logits))
 
 
 def _head(draft: BlobDraft) -> bytes:

@@ -6,8 +6,12 @@ is forgotten after its time or when too many are kept. Time is handed in.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
+
+from fakes.effects import Signal
 
 MAX_ENTRIES = 1024
 LIFETIME_S = 300.0
@@ -52,16 +56,27 @@ READINGS: dict[tuple[EntryState, bool], Reading] = {
 
 @dataclass(slots=True)
 class Entry:
-    """One stored result. `body` is the final completion once there is one, `message` what a failure says."""
+    """One stored result. `body` is the final completion once there is one, `message` what a failure says.
+
+    `pieces` are the texts of its tokens so far; `changed` is set when there is more of them, or an end.
+    """
 
     request_id: int
     slot: int
     made_at: float
     state: EntryState = EntryState.LOADING
     message: str = ""
-    match: dict[str, object] = field(default_factory=dict)
-    body: dict[str, object] = field(default_factory=dict)
-    text: str = ""
+    match: dict[str, Any] = field(default_factory=dict)
+    body: dict[str, Any] = field(default_factory=dict)
+    pieces: list[str] = field(default_factory=list)
+    finish: str = ""
+    changed: Signal = field(default_factory=Signal)
+    cancel: Callable[[], object] | None = None
+
+    def change(self) -> None:
+        """Tells everybody who waits, and lets the next ones wait anew."""
+        changed, self.changed = self.changed, Signal()
+        changed.set()
 
 
 class Entries:
@@ -95,6 +110,9 @@ class Entries:
         if entry.state is EntryState.FAILED:
             del self._entries[request_id]
         return READINGS[entry.state, stream], entry
+
+    def remove(self, request_id: int) -> None:
+        self._entries.pop(request_id, None)
 
     def _forget_old(self, now: float) -> None:
         old = [key for key, entry in self._entries.items() if now - entry.made_at > LIFETIME_S]

@@ -14,7 +14,8 @@ from fakes.engine.memory import Memory
 
 @dataclass(slots=True)
 class EngineSlot:
-    """State of one slot. `occupied` is a stranger's request that a fault put there."""
+    """State of one slot. `occupied` is a stranger's request that a fault put there, `frozen_s` a hang to come,
+    `looks_left` how long a cancelled request is still shown."""
 
     id: int
     n_ctx: int
@@ -30,10 +31,16 @@ class EngineSlot:
     n_cached: int = 0
     n_decoded: int = 0
     n_remain: int = 0
+    frozen_s: float = 0.0
+    looks_left: int = 0
 
     @property
     def is_processing(self) -> bool:
-        return bool(self.working) or self.occupied
+        return bool(self.working) or self.occupied or self.looks_left > 0
+
+    def looked_at(self) -> None:
+        """Somebody asked about the slot: what is shown of a cancelled request lasts so many looks."""
+        self.looks_left = max(0, self.looks_left - 1)
 
     @property
     def free(self) -> bool:

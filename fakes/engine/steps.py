@@ -67,6 +67,7 @@ class Admission:
 
     `occupied`: a stranger's request sits on the slot from here on, until a request comes that does not find one.
     `drained`: the payload is read before a refusal goes out. `legacy`: DECODE speaks the generation without a frame.
+    `kv_unread`: a DECODE is answered before its kv segment, whose bytes are then taken for the next request.
     """
 
     op: str
@@ -78,6 +79,7 @@ class Admission:
     delay_s: float = 0.0
     heeds_reservation: bool = True
     legacy: bool = False
+    kv_unread: bool = False
     death: Death = Death.NO
 
 
@@ -135,8 +137,6 @@ class Restore:
     failure: str = ""
     frozen_s: float = 0.0
     poisoned: bool = False
-    kv_unread: bool = False
-    """The kv segment is left on the wire, to be taken for the next request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,14 +177,11 @@ class TokenStep:
 
 @dataclass(frozen=True, slots=True)
 class LegacyReply:
-    """A DECODE of generation A or B that would go out: its bytes, where they are cut, and how it ends."""
+    """The frames or pieces of a DECODE of an older generation, all of them."""
 
     op: str
     slot: int
     data: bytes
-    cuts: tuple[int, ...] = ()
-    payload_announced: int | None = None
-    then: Then = Then.NEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,3 +201,5 @@ class Cancel:
     op: str
     slot: int
     heeded: bool = True
+    looks: int = 0
+    """Not heeded: the slot is shown as working until it was looked at so many times."""
