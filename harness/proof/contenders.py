@@ -1,7 +1,8 @@
 """Builds under test as they are given on a command line: a command, its environment, its profile.
 
 A command is what a shell would take; beside that a Python file (a mutant's launcher) and, for decoders, a released
-server by name (`xllamacpp==0.2.0`).
+server by name (`xllamacpp==0.2.0`). Builds run in a folder of their own, so what a person's words mean in the
+current folder is spelt out here: paths become absolute, and `python -m` still finds modules that lie in it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from harness import profiles
 from harness.errors import UsageError
 from harness.profiles import Build
 from harness.proof.provenance import Provenance
+from harness.proof.python_program import find_python
 from harness.proof.series import Contender
 from harness.real.find import NAMES, find_server
 from harness.scenario import Kind
@@ -37,7 +39,23 @@ def build_from_words(
     found = profiles.named(profile) if profile is not None else profiles.default_profile(kind)
     if found.kind is not kind:
         raise UsageError(f"the profile {found.name} starts a {found.kind}, the scenarios put a {kind} under test")
-    return Build(name, words, found, environment_of(env, f"{said_by}-env"))
+    environment = environment_of(env, f"{said_by}-env")
+    words = tuple(_absolute(word) for word in words)
+    return Build(name, words, found, _module_path(words, environment) | environment)
+
+
+def _absolute(word: str) -> str:
+    """A word that names something by a relative path, in full; links are not followed, since venvs are made of them."""
+    names_a_path = "/" in word or word.endswith(".py")
+    return os.path.abspath(word) if names_a_path and os.path.exists(word) else word
+
+
+def _module_path(words: tuple[str, ...], environment: Mapping[str, str]) -> dict[str, str]:
+    python = find_python(words, Path.cwd(), {**os.environ, **environment})
+    if python is None or "module" not in python.entry or python.entry["path0"] is None:
+        return {}
+    former = os.environ.get("PYTHONPATH")
+    return {"PYTHONPATH": os.pathsep.join([os.getcwd(), *([former] if former else [])])}
 
 
 def words_of(command: str, flag: str) -> tuple[str, ...]:
