@@ -13,18 +13,11 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-import aiohttp
-from multidict import CIMultiDictProxy
-from yarl import URL
+from router.connection import Connection, Pool
+from router.errors import CutOff, NoAnswer
+from router.http1 import encode_request
 
-from router.errors import CutOff, NoAnswer, Unreachable
-
-CONNECT_TIMEOUT_S = 5.0
-IDLE_CONNECTION_S = 2.0
-"""llama-server closes an idle connection after 5 s; ours is gone long before, so that no request meets its end."""
-MAX_ANSWER_BYTES = 64 << 20
-
-_JSON = {"Content-Type": "application/json"}
+MAX_ANSWER_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,39 +44,44 @@ class Answer:
 class Upstream:
     """A reply whose head is there and whose body is still to come."""
 
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._response = response
-        self.status = response.status
-        self.headers: CIMultiDictProxy[str] = response.headers
+    def __init__(self, connection: Connection, status: int, headers: Mapping[str, str]) -> None:
+        self._connection = connection
+        self.status = status
+        self.headers = headers
+        """Names in lower case."""
 
     async def chunk(self, seconds: float) -> bytes:
         """The next bytes as they come; empty at the end of a whole body."""
-        with _told(seconds, "the decoder"):
+        try:
             async with asyncio.timeout(seconds):
-                return await self._response.content.readany()
+                return await self._connection.chunk()
+        except TimeoutError:
+            raise NoAnswer(f"the answer stopped for {seconds:g} s") from None
 
     async def rest(self, seconds: float) -> bytes:
         """The whole body."""
         parts, size = [], 0
-        with _told(seconds, "the decoder"):
+        try:
             async with asyncio.timeout(seconds):
-                while part := await self._response.content.readany():
+                while part := await self._connection.chunk():
                     parts.append(part)
                     size += len(part)
                     if size > MAX_ANSWER_BYTES:
                         raise CutOff(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
+        except TimeoutError:
+            raise NoAnswer(f"the answer did not end within {seconds:g} s") from None
         return b"".join(parts)
 
 
 class DecoderClient:
-    """A keep-alive pool for one base URL."""
+    """The endpoints of one base URL."""
 
     def __init__(self, url: str, key: str | None = None, tls: ssl.SSLContext | None = None) -> None:
         self.url = url
-        self._base = URL(url)
-        self._headers = {**_JSON, "Authorization": f"Bearer {key}"} if key is not None else _JSON
-        self._tls = tls
-        self._session: aiohttp.ClientSession | None = None
+        self._pool = Pool(url, tls)
+        self._headers = {"Content-Type": "application/json"}
+        if key is not None:
+            self._headers["Authorization"] = f"Bearer {key}"
 
     async def health(self, seconds: float) -> Answer:
         return await self._call("GET", "/health", None, seconds)
@@ -127,88 +125,33 @@ class DecoderClient:
     async def completion(self, path: str, body: bytes, seconds: float) -> AsyncIterator[Upstream]:
         """The reply's head, within `seconds`. Leaving the block before the body's end closes the connection, which
         is how the decoder is told to stop."""
-        response = await self._send("POST", path, body, seconds)
+        connection = await self._pool.take()
         try:
-            yield Upstream(response)
+            yield await self._ask(connection, "POST", path, body, seconds)
         finally:
-            if response.content.at_eof():
-                response.release()
-            else:
-                response.close()
+            self._pool.give_back(connection)
 
-    async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+    def close(self) -> None:
+        self._pool.close()
 
     async def _action(self, slot: int, action: str, body: dict[str, object], seconds: float) -> Answer:
         return await self._call("POST", f"/slots/{slot}?action={action}", json.dumps(body).encode(), seconds)
 
     async def _call(self, method: str, path: str, body: bytes | None, seconds: float) -> Answer:
-        with _told(seconds, path):
+        connection = await self._pool.take()
+        try:
+            upstream = await self._ask(connection, method, path, body, seconds)
+            return Answer(upstream.status, upstream.headers, await upstream.rest(seconds))
+        finally:
+            self._pool.give_back(connection)
+
+    async def _ask(
+        self, connection: Connection, method: str, path: str, body: bytes | None, seconds: float
+    ) -> Upstream:
+        connection.send(encode_request(method, path, self._pool.host_header, self._headers, body))
+        try:
             async with asyncio.timeout(seconds):
-                response = await self._send(method, path, body, seconds)
-                try:
-                    upstream = Upstream(response)
-                    return Answer(response.status, response.headers, await upstream.rest(seconds))
-                finally:
-                    if response.content.at_eof():
-                        response.release()
-                    else:
-                        response.close()
-
-    async def _send(self, method: str, path: str, body: bytes | None, seconds: float) -> aiohttp.ClientResponse:
-        session = self._session
-        if session is None:
-            session = self._session = self._new_session()
-        with _told(seconds, path):
-            async with asyncio.timeout(seconds):
-                return await session.request(method, self._url(path), data=body, headers=self._headers)
-
-    def _url(self, path: str) -> URL:
-        return self._base.join(URL(path, encoded=True))
-
-    def _new_session(self) -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(
-            limit=0, force_close=True, ssl=self._tls if self._tls is not None else True
-        )
-        return aiohttp.ClientSession(
-            connector=connector,
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
-            auto_decompress=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=("User-Agent", "Accept-Encoding"),
-            max_line_size=16384,
-            max_field_size=16384,
-        )
-
-
-class _told:
-    """Tells what went wrong in the tree of `router.errors`."""
-
-    __slots__ = ("_seconds", "_what")
-
-    def __init__(self, seconds: float, what: str) -> None:
-        self._seconds = seconds
-        self._what = what
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
-            raise Unreachable(_reason(error)) from None
-        if isinstance(error, TimeoutError):
-            raise NoAnswer(f"{self._what} did not answer within {self._seconds:g} s") from None
-        if isinstance(error, aiohttp.ClientError | OSError):
-            raise CutOff(_reason(error)) from None
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return f"its certificate is not trusted: {error.certificate_error}"
-    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.strerror:
-        return error.os_error.strerror.lower()
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        return "connection closed without an answer"
-    return str(error) or type(error).__name__
+                head = await connection.head()
+        except TimeoutError:
+            raise NoAnswer(f"no answer within {seconds:g} s") from None
+        return Upstream(connection, head.status, head.headers)

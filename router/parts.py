@@ -99,7 +99,7 @@ class Parts:
         if self._provider is not None:
             await self._provider.close()
         for decoder in self._all_decoders:
-            await decoder.client.close()
+            decoder.client.close()
         self._guard.dismiss()
         if self._state_files is not None:
             self._state_files.close()

@@ -21,7 +21,7 @@ from router.proof import Timings, Use, read_timings
 from router.stream_watch import DoneHeldBack, StreamWatch
 from wire.sse import encode_event
 
-_PASSED_ON = ("Content-Type", "Retry-After")
+_PASSED_ON = {"content-type": "Content-Type", "retry-after": "Retry-After"}
 EVENT_STREAM = "text/event-stream"
 
 Judge = Callable[[Timings | None], Use | None]
@@ -40,7 +40,7 @@ async def relay(
 ) -> web.StreamResponse:
     """The client's response, sent or ready to be sent. DecoderError: no answer had begun when it broke."""
     exchange.status = upstream.status
-    if upstream.headers.get("Content-Type", "").startswith(EVENT_STREAM) and upstream.status < 400:
+    if upstream.headers.get("content-type", "").startswith(EVENT_STREAM) and upstream.status < 400:
         return await _Stream(upstream, client, exchange, timeouts, judge, strict).run(first_byte)
     body = await upstream.rest(first_byte.left())
     return _whole(upstream, body, exchange, judge, strict)
@@ -66,7 +66,7 @@ def _whole(upstream: Upstream, body: bytes, exchange: Exchange, judge: Judge, st
 
 
 def _headers(upstream: Upstream, exchange: Exchange) -> dict[str, str]:
-    passed = {name: upstream.headers[name] for name in _PASSED_ON if name in upstream.headers}
+    passed = {shown: upstream.headers[name] for name, shown in _PASSED_ON.items() if name in upstream.headers}
     return {**passed, **exchange.headers()}
 
 

@@ -47,7 +47,7 @@ class LlamaServerProvider:
         return LlamaServerRun(self._client, lease, job.tokens, job.target.name, deadline, job.seconds)
 
     async def close(self) -> None:
-        await self._client.close()
+        self._client.close()
 
 
 class LlamaServerRun:
