@@ -12,7 +12,7 @@ from fakes.fault import Fault
 def catalogue() -> dict[str, Fault]:
     """The faults by name, in the order of their names."""
     found: dict[str, Fault] = {}
-    for module in sorted(info.name for info in iter_modules(fakes.faults.__path__)):
+    for module in sorted(info.name for info in iter_modules(fakes.faults.__path__) if info.name != "__main__"):
         for fault in import_module(f"fakes.faults.{module}").FAULTS:
             if fault.name in found:
                 raise LookupError(f"two faults are called {fault.name}")
