@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TextIO
 
 from tabulate import tabulate
@@ -76,9 +77,10 @@ def scenario_lines(scenario: ScenarioResult, screen: Screen) -> Iterator[str]:
     title = printable(f"{scenario.suite} / {scenario.scenario}")
     time = f"  {seconds_text(scenario.duration_s)}"
     yield screen.paint(shortened(title, screen.width - len(time)), "bold") + screen.paint(time, "dim")
-    for check in scenario.checks:
+    for check, following in zip_longest(scenario.checks, scenario.checks[1:]):
         yield _check_line(check.status, check.check, screen)
-        if check.status is not Status.OK:
+        # What made all of them ERROR (a build that never was ready) is said once, under the last.
+        if check.status is not Status.OK and not _same_evidence(check, following):
             yield from _evidence(check, screen)
     if scenario.left_behind:
         yield _check_line(Status.FAIL, LEFT_BEHIND, screen)
@@ -92,6 +94,14 @@ def _check_line(status: Status, name: str, screen: Screen) -> str:
     first, *rest = wrapped(name, screen.width - 8) or [""]
     word = screen.paint(f"{status:<5}", _STATUS_COLOUR[status])
     return "\n".join([f"  {word} {first}", *(f"        {line}" for line in rest)])
+
+
+def _same_evidence(check: CheckResult, following: CheckResult | None) -> bool:
+    return following is not None and (check.status, check.detail, check.where) == (
+        following.status,
+        following.detail,
+        following.where,
+    )
 
 
 def _evidence(check: CheckResult, screen: Screen) -> Iterator[str]:
@@ -165,16 +175,18 @@ def _cell(comparison: Comparison, build: str, screen: Screen) -> str:
 def _red_on_new(result: RunResult, screen: Screen) -> Iterator[str]:
     """The evidence for what convicts: red or unobserved on the last build, and unobserved on the first."""
     first, last = result.builds[0].name, result.builds[-1].name
-    seen: set[tuple[str, str, str, str]] = set()
+    shown: dict[tuple[str, str, str, str], CheckResult] = {}
     for check in result.checks:
         convicts = check.build == last and check.status in (Status.FAIL, Status.ERROR)
         unseen = check.build == first and check.status is Status.ERROR
-        identity = (check.suite, check.scenario, check.check, check.build)
-        if (convicts or unseen) and identity not in seen:
-            seen.add(identity)
-            yield _check_line(check.status, f"{check.check} ({printable(check.build)})", screen)
+        if convicts or unseen:
+            shown.setdefault((check.suite, check.scenario, check.check, check.build), check)
+    found = list(shown.values())
+    for check, following in zip_longest(found, found[1:]):
+        yield _check_line(check.status, f"{check.check} ({printable(check.build)})", screen)
+        if not _same_evidence(check, following):
             yield from _evidence(check, screen)
-    if seen:
+    if found:
         yield ""
 
 

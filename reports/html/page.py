@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
+from itertools import groupby
 from urllib.parse import quote
 
 from harness.result import (
@@ -170,7 +171,9 @@ def _scenario(scenario: ScenarioResult, run_folder: str) -> Iterator[str]:
     yield f'<details class="scenario"{shown}><summary><b>{escaped(name)}</b> on {escaped(scenario.build)}{turn} '
     yield f'<span class="{_STATUS_CLASS[scenario.status]}">{tally_text(scenario.checks)}</span></summary>'
     yield from (f"<p>{escaped(note)}</p>" for note in scenario.notes)
-    yield from (_finding(check) for check in scenario.checks if check.status is not Status.OK)
+    red = [check for check in scenario.checks if check.status is not Status.OK]
+    for _, alike in groupby(red, key=lambda check: (check.status, check.detail, check.where)):
+        yield _finding(list(alike))
     if scenario.left_behind:
         yield f'<div class="finding"><b class="bad">FAIL</b> {LEFT_BEHIND}'
         yield f"<pre>{escaped_lines(chr(10).join(scenario.left_behind))}</pre></div>"
@@ -181,10 +184,13 @@ def _scenario(scenario: ScenarioResult, run_folder: str) -> Iterator[str]:
     yield "</details>"
 
 
-def _finding(check: CheckResult) -> str:
-    where = f'<p class="faint">in {escaped(check.where)}</p>' if check.where else ""
-    status = f'<b class="{_STATUS_CLASS[check.status]}">{check.status}</b>'
-    return f'<div class="finding">{status} {escaped(check.check)}<pre>{escaped_lines(check.detail)}</pre>{where}</div>'
+def _finding(alike: Sequence[CheckResult]) -> str:
+    """Checks of one status that were found so for the same reason, which is said once."""
+    first = alike[0]
+    where = f'<p class="faint">in {escaped(first.where)}</p>' if first.where else ""
+    status = f'<b class="{_STATUS_CLASS[first.status]}">{first.status}</b>'
+    names = "<br>".join(f"{status} {escaped(check.check)}" for check in alike)
+    return f'<div class="finding">{names}<pre>{escaped_lines(first.detail)}</pre>{where}</div>'
 
 
 def _evidence(scenario: ScenarioResult, run_folder: str) -> str:

@@ -46,6 +46,15 @@ def test_a_red_check_shows_what_was_seen_where_and_how_to_run_it_again():
     assert "socket /tmp/x/s" in text
 
 
+def test_what_is_the_same_for_many_checks_is_said_once():
+    checks = [made.check(f"check {number}", Status.ERROR, "the build was never ready") for number in range(5)]
+    checks.append(made.check("another", Status.ERROR, "something else"))
+    (scenario,) = made.run().scenarios
+    text = terminal.render(replace(made.run(), scenarios=(replace(scenario, checks=tuple(checks)),)))
+    assert text.count("the build was never ready") == 1
+    assert text.index("check 4") < text.index("never ready") < text.index("another") < text.index("something else")
+
+
 def test_no_colour_means_no_escape_and_logs_cannot_bring_one():
     assert "\x1b" not in terminal.render(made.run(), Screen(colour=False))
     assert "\\x1b[31m" in terminal.render(made.run(), Screen(colour=True))
