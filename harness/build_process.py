@@ -22,7 +22,12 @@ def free_port() -> int:
 
 
 async def start_build(
-    guardian: Guardian, argv: Sequence[str], env: Mapping[str, str], ready: ReadyLine | ReadyPath, folders: Folders
+    guardian: Guardian,
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    ready: ReadyLine | ReadyPath,
+    folders: Folders,
+    log: str = "build.log",
 ) -> Process:
     """Started, not yet ready. ProcessDied where the command cannot be run."""
     return await guardian.start(
@@ -30,7 +35,7 @@ async def start_build(
         argv,
         env=env,
         cwd=folders.cwd,
-        log=folders.evidence / "build.log",
+        log=folders.evidence / log,
         ready=ready.pattern if isinstance(ready, ReadyLine) else None,
     )
 

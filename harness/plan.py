@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.profiles import Build, ReadyPath
-from harness.scenario import DecoderSpec, ProviderSpec, Scenario
+from harness.scenario import DecoderSpec, Kind, ProviderSpec, Scenario
 
 TOY = "toy"
 _NEVER_INHERITED = ("FAKE_", "LLAMA_ARG_", "ONEBIT_", "PYTEST_", "KVGATE_", "COV_")
@@ -127,7 +127,9 @@ def template_values(folders: Folders, addresses: Addresses) -> dict[str, str]:
     }
 
 
-def build_argv(scenario: Scenario, build: Build, folders: Folders, addresses: Addresses) -> list[str]:
+def build_argv(
+    scenario: Scenario, build: Build, folders: Folders, addresses: Addresses, options: Options
+) -> list[str]:
     """The whole command line of the build under test."""
     profile, router = build.profile, scenario.router
     words = [*profile.argv]
@@ -141,7 +143,8 @@ def build_argv(scenario: Scenario, build: Build, folders: Folders, addresses: Ad
     if router.kv_share is not None:
         words += profile.kv_share if router.kv_share else profile.no_kv_share
     values = _build_values(scenario, folders, addresses)
-    return [*build.command, *(word.format_map(values) for word in words), *router.args]
+    more = (*scenario.decoder.args, *options.decoder_args) if scenario.under_test is Kind.DECODER else router.args
+    return [*build.command, *(word.format_map(values) for word in words), *more]
 
 
 def build_env(scenario: Scenario, build: Build, folders: Folders, addresses: Addresses) -> dict[str, str]:

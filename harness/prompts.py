@@ -18,26 +18,48 @@ _WORDS = (
     "money", "train", "apple", "cloud", "glass", "horse", "night", "plant", "queen", "round", "sugar", "tiger",
     "union", "voice", "wheel", "young", "bread", "chair", "dream", "earth", "flame", "grass", "heart", "island",
 )  # fmt: skip
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _TRIES = 40
+
+
+def words(number: int, rng: Random) -> str:
+    """So many words, and so at least as many tokens."""
+    return " ".join(rng.choice(_WORDS) for _ in range(number))
 
 
 async def sized(tokens: int, rng: Random, count: Count) -> tuple[str, tuple[int, ...]]:
     """Text and ids of a prompt of exactly `tokens`. HarnessError where the tokenizer does not allow it."""
-    words = [rng.choice(_WORDS) for _ in range(tokens)]
-    shortest = len(await count(words[0]))
-    if shortest > tokens:
-        raise HarnessError(f"no prompt of {tokens} tokens: one word alone is {shortest} after the template")
-    number = max(1, tokens - shortest + 1)
-    seen: dict[int, int] = {}
+    chosen = [rng.choice(_WORDS) for _ in range(tokens)]
+    text = chosen[0]
+    ids = await count(text)
+    if len(ids) > tokens:
+        raise HarnessError(f"no prompt of {tokens} tokens: one word alone is {len(ids)} after the template")
+    fitting, too_many = 1, tokens + 1
+    while too_many - fitting > 1 and len(ids) != tokens:
+        number = _between(fitting, too_many, tokens - len(ids))
+        tried = " ".join(chosen[:number])
+        found = await count(tried)
+        if len(found) <= tokens:
+            fitting, text, ids = number, tried, found
+        else:
+            too_many = number
+    return await _filled(text, ids, tokens, rng, count)
+
+
+def _between(fitting: int, too_many: int, missing: int) -> int:
+    """The next number of words to try: as if each were one token, and halfway where that was too many before."""
+    return fitting + missing if fitting + missing < too_many else (fitting + too_many) // 2
+
+
+async def _filled(
+    text: str, ids: tuple[int, ...], tokens: int, rng: Random, count: Count
+) -> tuple[str, tuple[int, ...]]:
+    """The rest, less than a word, is made up of letters, which are one token each nearly everywhere."""
     for _ in range(_TRIES):
-        text = " ".join(words[:number])
-        ids = await count(text)
         if len(ids) == tokens:
             return text, ids
-        seen[number] = len(ids)
-        number = max(1, number + tokens - len(ids))
-        if number in seen:  # the steps are coarser than the aim: other words may be finer
-            words = [rng.choice(_WORDS) for _ in range(max(tokens, number))]
-            seen.clear()
-        words += [rng.choice(_WORDS) for _ in range(number - len(words))]
-    raise HarnessError(f"no prompt of exactly {tokens} tokens was found in {_TRIES} tries; the last had {len(ids)}")
+        longer = f"{text} {rng.choice(_LETTERS)}"
+        found = await count(longer)
+        if len(found) <= tokens:
+            text, ids = longer, found
+    raise HarnessError(f"no prompt of exactly {tokens} tokens was found; the nearest has {len(ids)}")

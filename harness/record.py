@@ -96,6 +96,25 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
+class StepRecord:
+    """What came of one step on a decoder: its reply, and for a completion its prompt's and its own ids.
+
+    `margins` are top-1 minus top-2 in log probability, one for each id where the reply names them.
+    """
+
+    name: str
+    sent_ns: int
+    status: int | None
+    first_ns: int | None = None
+    end_ns: int | None = None
+    failure: str = ""
+    body: Any = None
+    prompt: tuple[int, ...] = ()
+    ids: tuple[int, ...] = ()
+    margins: tuple[float | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """One entry of a journal."""
 
@@ -156,6 +175,7 @@ class Record:
     exits: Mapping[str, Exit] = field(default_factory=dict)
     metrics: str | None = None
     slots: Any = None
+    steps: tuple[StepRecord, ...] = ()
 
 
 def read_log(path: Path, incomplete: str = "") -> Log:

@@ -90,7 +90,7 @@ async def _decoder_of_its_own(
         spec = replace(scenario.decoder, faults=())
         return await start_decoder(session, spec, "decoder", own, options, scenario.seed)
     addresses = Addresses(port=free_port() if needs_port(build) else 0, model=model_of(scenario, options))
-    argv = build_argv(scenario, build, own, addresses)
+    argv = build_argv(scenario, build, own, addresses, options)
     ready = build.profile.ready
     process = await start_build(session.guardian, argv, build_env(scenario, build, own, addresses), ready, own)
     url = await wait_ready(process, ready, addresses.port, options.ready_s)

@@ -11,6 +11,7 @@ import contextlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from random import Random
 from typing import Any
 
 import aiohttp
@@ -22,6 +23,7 @@ from harness.deadline import within
 from harness.decoders import Decoder, start_decoder
 from harness.errors import HarnessError
 from harness.left_behind import Descriptors, descriptors, descriptors_left, end_strays, files_left
+from harness.models import is_known, provide, resolve
 from harness.plan import (
     Addresses,
     Folders,
@@ -34,13 +36,16 @@ from harness.plan import (
 )
 from harness.processes import Process, Tails, ended_how
 from harness.profiles import Build
-from harness.record import Exchange, Exit, Journal, Log, Record, read_journal, read_log
+from harness.record import Exchange, Exit, Journal, Log, Record, StepRecord, read_journal, read_log
 from harness.reference import Prepared, prepare
 from harness.scenario import DecoderSpec, Kind, Scenario
 from harness.session import Session
+from harness.steps.act import Actor
+from harness.steps.spec import Restart, files_made
 from harness.watch import FolderWatch
 
 _SMALL_GET_S = 10.0
+_AS_IT_WAS = Restart()
 
 
 @dataclass(slots=True)
@@ -64,6 +69,8 @@ class Run:
     _before: Descriptors = field(default_factory=lambda: Descriptors({}))
     _watch: FolderWatch | None = None
     _exchanges: tuple[Exchange, ...] = ()
+    _steps: tuple[StepRecord, ...] = ()
+    _former: tuple[Process, ...] = ()
     _exits: dict[str, Exit] = field(default_factory=dict)
     _metrics: str | None = None
     _slots: Any = None
@@ -94,6 +101,7 @@ class Run:
         assert self._process is not None
         self._before = descriptors(self._process.pid)
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+            await self._do_steps(http)
             await self._ask_all(http, prepared)
             await self._look_around(http)
         if self._process.running:
@@ -118,27 +126,57 @@ class Run:
         self._decoders[who] = decoder
         self.argvs[who] = decoder.process.argv
 
-    async def _start_build(self) -> None:
+    async def _start_build(self, restart: Restart = _AS_IT_WAS) -> None:
         if self.scenario.router.own_decoder:
             wrapper = self.folders.scratch / "llama-server"
             wrapper.write_text(decoder_wrapper())
             wrapper.chmod(0o700)
-        addresses = self._addresses()
-        argv = build_argv(self.scenario, self.build, self.folders, addresses)
+        addresses = await self._addresses(restart.model)
+        argv = [*build_argv(self.scenario, self.build, self.folders, addresses, self.options), *restart.args]
         env = build_env(self.scenario, self.build, self.folders, addresses)
         self.argvs["build"] = tuple(argv)
         ready = self.build.profile.ready
-        self._process = await start_build(self.session.guardian, argv, env, ready, self.folders)
+        log = f"build-{len(self._former) + 1}.log" if self._former else "build.log"
+        self._process = await start_build(self.session.guardian, argv, env, ready, self.folders, log)
         self._url = await wait_ready(self._process, ready, addresses.port, self.options.ready_s)
 
-    def _addresses(self) -> Addresses:
+    async def _do_steps(self, http: aiohttp.ClientSession) -> None:
+        if not self.scenario.steps:
+            return
+        actor = Actor(http, self._url, self.folders.slots, Random(self.scenario.seed), self._restart)
+        try:
+            await actor.all(self.scenario.steps)
+        finally:
+            self._steps = tuple(actor.done.values())
+            for name in files_made(self.scenario.steps):
+                (self.folders.slots / name).unlink(missing_ok=True)
+
+    async def _restart(self, how: Restart) -> str:
+        """The build ended and started afresh; where it listens."""
+        assert self._process is not None
+        await self._end_build(self._process)
+        await self._process.read_to_end()
+        self._process.output.close()
+        self._former = (*self._former, self._process)
+        await self._start_build(how)
+        self._before = descriptors(self._process.pid)
+        return self._url
+
+    async def _addresses(self, model: str = "") -> Addresses:
         decoder, prefill = self._decoders.get("decoder"), self._decoders.get("prefill")
         return Addresses(
             decoder_url=decoder.url if decoder is not None else "",
             prefill_url=prefill.url if prefill is not None else "",
             port=free_port() if needs_port(self.build) else 0,
-            model=decoder.model if decoder is not None else model_of(self.scenario, self.options),
+            model=decoder.model if decoder is not None else await self._model(model),
         )
+
+    async def _model(self, other: str) -> str:
+        """What the build is given as its model: a known model's file, or what was said as it stands."""
+        named = other or model_of(self.scenario, self.options)
+        if self.scenario.under_test is not Kind.DECODER or not is_known(named):
+            return named
+        return str(await asyncio.to_thread(provide if self.options.real else resolve, named))
 
     async def _ask_all(self, http: aiohttp.ClientSession, prepared: Sequence[Prepared]) -> None:
         """One after the other, except those that go together with the one before."""
@@ -206,10 +244,20 @@ class Run:
 
     def _recorded(self) -> Record:
         watched = None if self._watch is None else self._watch.close()
-        return Record(self._exchanges, self._logs(), self._journals(), watched, self._exits, self._metrics, self._slots)
+        return Record(
+            self._exchanges,
+            self._logs(),
+            self._journals(),
+            watched,
+            self._exits,
+            self._metrics,
+            self._slots,
+            self._steps,
+        )
 
     def _logs(self) -> dict[str, Log]:
-        named = {"build": self._process, **{who: decoder.process for who, decoder in self._decoders.items()}}
+        former = {f"build-{number}": process for number, process in enumerate(self._former, 1)}
+        named = {**former, "build": self._process, **{who: decoder.process for who, decoder in self._decoders.items()}}
         return {
             who: read_log(process.output.path, process.output.incomplete)
             for who, process in named.items()
@@ -231,6 +279,9 @@ class Run:
     def _write_client_log(self) -> None:
         lines = (json.dumps(asdict(exchange), default=str) for exchange in self._exchanges)
         (self.folders.evidence / "client.jsonl").write_text("".join(f"{line}\n" for line in lines))
+        if self.scenario.steps:
+            steps = (json.dumps(asdict(step), default=str) for step in self._steps)
+            (self.folders.evidence / "steps.jsonl").write_text("".join(f"{line}\n" for line in steps))
 
 
 async def _both(first: Any, second: Any) -> tuple[Any, Any]:

@@ -5,7 +5,7 @@ Knows the words of a scenario, not how one is run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +14,9 @@ from typing import Any
 from yaml.nodes import MappingNode, Node
 
 from harness import marked_yaml
+from harness.checks.look import Look
 from harness.checks.shape import NamedCheck, NamedChecks, looks
+from harness.checks.steps import StepParity
 from harness.errors import ScenarioError, UsageError
 from harness.fake_faults import FaultNames, known_faults
 from harness.near import did_you_mean
@@ -33,6 +35,9 @@ from harness.shapes import (
     Text,
     Whole,
 )
+from harness.steps.spec import STEPS, Step
+from harness.steps.spec import named as steps_named
+from harness.steps.spec import problems as step_problems
 
 
 class Kind(StrEnum):
@@ -125,6 +130,7 @@ class Scenario:
     under_test: Kind
     requests: tuple[RequestSpec, ...]
     checks: tuple[NamedCheck, ...]
+    steps: tuple[Step, ...] = ()
     decoder: DecoderSpec = DecoderSpec()
     prefill: DecoderSpec | None = None
     provider: ProviderSpec | None = None
@@ -281,7 +287,8 @@ _SCENARIO_KEYS: dict[str, Key[Any]] = {
     "prefill": Key(_DECODER, "a second decoder that prefills"),
     "provider": Key(_PROVIDER),
     "router": Key(_ROUTER),
-    "requests": Key(ListOf(_REQUEST, least=1), required=True),
+    "requests": Key(ListOf(_REQUEST, least=1), "what a client asks"),
+    "steps": Key(STEPS, "what is done to a decoder under test, instead of requests"),
     "checks": Key(NamedChecks(), required=True),
 }
 
@@ -296,8 +303,10 @@ def load(path: Path) -> Scenario:
     node = marked_yaml.read(path)
     values = shape().parse(node, Place(path))
     values["under_test"] = Kind(values["under_test"])
-    values["requests"] = _named(values["requests"])
+    values["requests"] = _named(values.get("requests", ()))
+    values["steps"] = steps_named(values.get("steps", ()))
     scenario = Scenario(file=path, **values)
+    _check_steps(scenario, node)
     _check_requests(scenario, node)
     _check_budget(scenario, node)
     return scenario
@@ -313,6 +322,16 @@ def _at(node: Node, key: str) -> Node:
     return next((key_node for key_node, _ in node.value if key_node.value == key), node)
 
 
+def _check_steps(scenario: Scenario, node: Node) -> None:
+    place = Place(scenario.file, ("steps",))
+    if bool(scenario.steps) == bool(scenario.requests):
+        Place(scenario.file).refuse(_at(node, "steps"), "expected one of requests, steps")
+    if scenario.steps and scenario.under_test is not Kind.DECODER:
+        place.refuse(_at(node, "steps"), "steps are done to a decoder: `under_test: decoder`")
+    for problem in step_problems(scenario.steps):
+        place.refuse(_at(node, "steps"), problem)
+
+
 def _check_requests(scenario: Scenario, node: Node) -> None:
     place = Place(scenario.file, ("requests",))
     earlier: list[str] = []
@@ -324,17 +343,31 @@ def _check_requests(scenario: Scenario, node: Node) -> None:
             problem = f"no earlier request is called {same_as!r}{did_you_mean(same_as, earlier)}"
             (place / request.name).refuse(_at(node, "requests"), problem)
         earlier.append(request.name)
+    earlier += [step.name for step in scenario.steps]
     for named in scenario.checks:
         for look in looks(named.check):
-            if look.request is not None and look.request not in earlier:
-                problem = f"no request is called {look.request!r}{did_you_mean(look.request, earlier)}"
+            for name in _named_in(look):
+                if name in earlier:
+                    continue
+                what = "step" if scenario.steps else "request"
+                problem = f"no {what} is called {name!r}{did_you_mean(name, earlier)}"
                 raise ScenarioError(scenario.file, named.line, f"checks.{named.name}", problem)
+
+
+def _named_in(look: Look) -> Iterator[str]:
+    """The requests or steps that a look speaks of."""
+    if look.request is not None:
+        yield look.request
+    if isinstance(look.expected, StepParity):
+        yield look.expected.of
+        yield look.expected.other
 
 
 def _check_budget(scenario: Scenario, node: Node) -> None:
     bounds = sum(request.deadline_s for request in scenario.requests)
+    bounds += sum(step.deadline_s for step in scenario.steps)
     if scenario.budget_s <= bounds:
-        problem = f"{scenario.budget_s:g} s do not exceed the requests' deadlines, {bounds:g} s together"
+        problem = f"{scenario.budget_s:g} s do not exceed the deadlines, {bounds:g} s together"
         Place(scenario.file, ("budget_s",)).refuse(_at(node, "budget_s"), problem)
     for named in scenario.checks:
         for look in looks(named.check):

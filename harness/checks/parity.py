@@ -105,7 +105,8 @@ def _decoded(record: Record, exchange: Exchange) -> tuple[int, ...] | Unseen:
     return tuple(found[named.index(exchange)].fields["predicted"])
 
 
-def _wrong(expected: str, value: Any, lookup: Lookup) -> str | None:
+def parity_wrong(expected: str, value: Any, lookup: Lookup) -> str | None:
+    """What is wrong with a comparison that should say `same` or `differs`."""
     assert isinstance(value, Compared)
     if expected == "differs":
         return None if value.whole and value.differs_at is not None else f"expected another reply, {value.detail}"
@@ -124,6 +125,6 @@ OBSERVABLES = (
         "same: the greedy reply is the plain run's; differs: it is not",
         OneOf(("same", "differs")),
         _observe,
-        _wrong,
+        parity_wrong,
     ),
 )

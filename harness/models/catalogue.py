@@ -68,6 +68,10 @@ def model(name: str) -> Model:
     raise UnknownModel(name, (known.name for known in MODELS))
 
 
+def is_known(name: str) -> bool:
+    return any(known.name == name for known in MODELS)
+
+
 def resolve(name: str) -> Path:
     """The checked file of a model's name or of a path to a GGUF, without the network."""
     if _is_path(name):

@@ -7,6 +7,7 @@ that a killed process left half-made is never used.
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import venv
@@ -33,10 +34,23 @@ def find(spec: str) -> Server:
     python = environment(version)
     return Server(
         name=f"{PACKAGE}=={version}",
-        argv=(str(python), "-I", str(Path(launcher.__file__).resolve())),
+        argv=(str(python), "-I", str(_launcher_beside(python.parent.parent))),
         version=version,
         build=f"b{version.split('.')[2]}" if version.count(".") >= 2 else version,
     )
+
+
+def _launcher_beside(environment: Path) -> Path:
+    """Our launcher, copied beside the wheel: what is started then lies in one place and in nobody's work tree.
+
+    The name carries its digest, so that another edition of kvgate neither uses nor disturbs it.
+    """
+    source = Path(launcher.__file__)
+    place = environment / f"llama-server-{cache.sha256_of(source)[:8]}.py"
+    if not place.exists():
+        with cache.installing(place) as partial:
+            shutil.copyfile(source, partial)
+    return place
 
 
 def environment(version: str) -> Path:
