@@ -34,6 +34,7 @@ class Session:
         self.guardian = Guardian()
         self._runner = asyncio.Runner()
         self._warm: Warm | None = None
+        self._warming = asyncio.Lock()
         self._runs = 0
         self._runner.run(self._open())
 
@@ -52,11 +53,13 @@ class Session:
 
     async def warm(self) -> Warm:
         """The warm process, started when first asked for."""
-        if self._warm is None:
-            folder = self.scratch / "w"
-            folder.mkdir(mode=0o700, exist_ok=True)
-            env = base_env("fake", Folders(folder, folder)) | {"TMPDIR": str(folder), "XDG_RUNTIME_DIR": str(folder)}
-            self._warm = await Warm.open(self.guardian, folder, env)
+        async with self._warming:
+            if self._warm is None:
+                folder = self.scratch / "w"
+                folder.mkdir(mode=0o700, exist_ok=True)
+                env = base_env("fake", Folders(folder, folder))
+                env |= {"TMPDIR": str(folder), "XDG_RUNTIME_DIR": str(folder)}
+                self._warm = await Warm.open(self.guardian, folder, env)
         return self._warm
 
     @property

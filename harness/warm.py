@@ -7,6 +7,7 @@ how it ended. A fake's output comes through a named pipe, so that it is read lik
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -103,7 +104,9 @@ class Warm:
     async def close(self) -> None:
         """End the warm process; fakes that still run are the guardian's to end."""
         self._writer.close()
-        self._listening.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            self._listening.cancel()
+            await self._listening
         await self._process.end()
         await self._process.read_to_end()
         self._process.output.close()

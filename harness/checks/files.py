@@ -1,4 +1,4 @@
-"""`files.written`: files made in a watched folder while the run lasted, still there or not."""
+"""`files.written`: files made in a watched folder from ready to the last reply, still there or not."""
 
 from __future__ import annotations
 
