@@ -41,6 +41,7 @@ class Verdict(StrEnum):
     REGRESSION = "regression"
     TAINTED = "tainted"
     UNEXPECTED = "unexpected"
+    UNPROVEN = "unproven"
 
     @property
     def exit_status(self) -> int:
@@ -54,6 +55,7 @@ _EXIT_STATUS = {
     Verdict.REGRESSION: 1,
     Verdict.FAILING: 1,
     Verdict.UNEXPECTED: 1,
+    Verdict.UNPROVEN: 1,
     Verdict.ERROR: 3,
     Verdict.TAINTED: 3,
     Verdict.UNSTABLE: 3,
@@ -62,7 +64,10 @@ _EXIT_STATUS = {
 
 
 class CheckVerdict(StrEnum):
-    """What two builds say about one check. Only FAIL is red; ERROR and skip are no colour at all."""
+    """What two builds say about one check. Only FAIL is red; ERROR and skip are no colour at all.
+
+    PROVEN and UNPROVEN are what a cross with mutants says: whether any of them turned the check red.
+    """
 
     FIXED = "fixed"
     BROKEN = "broken"
@@ -71,6 +76,8 @@ class CheckVerdict(StrEnum):
     UNSTABLE = "unstable"
     ERROR = "error"
     SKIPPED = "skipped"
+    PROVEN = "proven"
+    UNPROVEN = "unproven"
 
 
 _RANK = {Status.SKIP: 0, Status.OK: 1, Status.ERROR: 2, Status.FAIL: 3}

@@ -17,6 +17,7 @@ _MEANING = {
     Verdict.UNSTABLE: "the same build answers differently from run to run",
     Verdict.REGRESSION: "a check that old passes is red on new",
     Verdict.TAINTED: "a build changed while it was being judged",
+    Verdict.UNPROVEN: "a check that no mutant turns red, or a mutant that nothing sees",
     Verdict.UNEXPECTED: "the checks that are red on old are not the expected ones",
 }
 
