@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.plan import Folders, Options, base_env, decoder_flags, fake_decoder_argv
+from harness.models import model_file
+from harness.plan import TOY, Folders, Options, base_env, decoder_flags, fake_decoder_argv
 from harness.processes import Process
 from harness.scenario import DecoderSpec
 
@@ -32,19 +34,33 @@ async def start_decoder(
     session: Session, spec: DecoderSpec, who: str, folders: Folders, options: Options, seed: int
 ) -> Decoder:
     """Ready to serve, or ProcessDied / DeadlineMissed / Unavailable."""
-    log = folders.evidence / f"{who}.log"
-    env = base_env("real" if spec.real else "fake", folders)
     if spec.real:
-        from harness.models import resolve
-        from harness.real import find_server
+        return await _start_real(session, spec, who, folders, options)
+    log = folders.evidence / f"{who}.log"
+    env = base_env("fake", folders)
+    argv = fake_decoder_argv(spec, who, folders, options, seed)
+    warm, pipe = await session.warm(), folders.scratch / f"{who}.out"
+    process = await warm.start("decoder", who, argv, env=env, cwd=folders.cwd, log=log, ready=LISTENING, pipe=pipe)
+    found = await process.ready(FAKE_READY_S)
+    return Decoder(process, found["url"], options.model or spec.model or TOY, journaled=True)
 
-        model = options.model or str(resolve(spec.model))
-        argv = [*find_server().argv, *decoder_flags(spec, model, folders, options)]
-        process = await session.guardian.start(who, argv, env=env, cwd=folders.cwd, log=log, ready=LISTENING)
-    else:
-        model = options.model or spec.model or "toy"
-        argv = fake_decoder_argv(spec, who, folders, options, seed)
-        warm, pipe = await session.warm(), folders.scratch / f"{who}.out"
-        process = await warm.start("decoder", who, argv, env=env, cwd=folders.cwd, log=log, ready=LISTENING, pipe=pipe)
-    found = await process.ready(REAL_READY_S if spec.real else FAKE_READY_S)
-    return Decoder(process, found["url"], model, journaled=not spec.real)
+
+async def _start_real(session: Session, spec: DecoderSpec, who: str, folders: Folders, options: Options) -> Decoder:
+    """Model and server are looked for beside the loop: a first time may download them."""
+    from harness.real import find_server
+    from harness.real.start import start
+
+    model = await asyncio.to_thread(model_file, options.model or spec.model, download=options.real)
+    server = await asyncio.to_thread(find_server)
+    flags = decoder_flags(spec, str(model), folders, options)
+    started = await start(
+        session.guardian,
+        server,
+        flags,
+        folder=folders.evidence,
+        name=who,
+        cwd=folders.cwd,
+        env=base_env("real", folders),
+        deadline_s=REAL_READY_S,
+    )
+    return Decoder(started.process, started.url, str(model), journaled=False)

@@ -23,7 +23,7 @@ from harness.deadline import within
 from harness.decoders import Decoder, start_decoder
 from harness.errors import HarnessError
 from harness.left_behind import Descriptors, descriptors, descriptors_left, end_strays, files_left
-from harness.models import is_known, provide, resolve
+from harness.models import is_known, model_file
 from harness.plan import (
     Addresses,
     Folders,
@@ -36,7 +36,7 @@ from harness.plan import (
 )
 from harness.processes import Process, Tails, ended_how
 from harness.profiles import Build
-from harness.record import Exchange, Exit, Journal, Log, Record, StepRecord, read_journal, read_log
+from harness.record import Exchange, Exit, FileEvent, Journal, Log, Record, StepRecord, read_journal, read_log
 from harness.reference import Prepared, prepare
 from harness.scenario import DecoderSpec, Kind, Scenario
 from harness.session import Session
@@ -68,6 +68,7 @@ class Run:
     _url: str = ""
     _before: Descriptors = field(default_factory=lambda: Descriptors({}))
     _watch: FolderWatch | None = None
+    _files: tuple[FileEvent, ...] | None = None
     _exchanges: tuple[Exchange, ...] = ()
     _steps: tuple[StepRecord, ...] = ()
     _former: tuple[Process, ...] = ()
@@ -96,8 +97,8 @@ class Run:
     # -- acting
 
     async def _start_and_ask(self) -> None:
-        self._watch = FolderWatch({"slot-save": self.folders.slots, "tmp": self.folders.tmp})
         prepared, _ = await _both(self._prepared(), self._started())
+        self._watch = FolderWatch({"slot-save": self.folders.slots, "tmp": self.folders.tmp})
         assert self._process is not None
         self._before = descriptors(self._process.pid)
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
@@ -106,6 +107,7 @@ class Run:
             await self._look_around(http)
         if self._process.running:
             self.findings += await descriptors_left(self._process.pid, self._before)
+        self._files, self._watch = self._watch.close(), None
 
     async def _prepared(self) -> tuple[Prepared, ...]:
         wants_plain = bool(self.scenario.note) or self._uses("reply.parity")
@@ -176,7 +178,7 @@ class Run:
         named = other or model_of(self.scenario, self.options)
         if self.scenario.under_test is not Kind.DECODER or not is_known(named):
             return named
-        return str(await asyncio.to_thread(provide if self.options.real else resolve, named))
+        return str(await asyncio.to_thread(model_file, named, download=self.options.real))
 
     async def _ask_all(self, http: aiohttp.ClientSession, prepared: Sequence[Prepared]) -> None:
         """One after the other, except those that go together with the one before."""
@@ -243,12 +245,13 @@ class Run:
             self.errors.append(f"the {who} did not end when asked to, and was killed")
 
     def _recorded(self) -> Record:
-        watched = None if self._watch is None else self._watch.close()
+        if self._watch is not None:
+            self._watch.close()
         return Record(
             self._exchanges,
             self._logs(),
             self._journals(),
-            watched,
+            self._files,
             self._exits,
             self._metrics,
             self._slots,

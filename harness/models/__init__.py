@@ -1,6 +1,6 @@
 """Models by name, each checked: found, fetched or made, in one cache folder."""
 
-from harness.models.catalogue import MODELS, Model, is_known, model, provide, resolve
+from harness.models.catalogue import MODELS, Model, is_known, model, model_file, provide, resolve
 from harness.models.errors import CacheError, ModelDamaged, ModelError, ModelMissing, UnknownModel
 from harness.models.memory import Memory, Origin
 
@@ -16,6 +16,7 @@ __all__ = [
     "UnknownModel",
     "is_known",
     "model",
+    "model_file",
     "provide",
     "resolve",
 ]

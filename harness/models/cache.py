@@ -63,12 +63,12 @@ def _take(descriptor: int, lock: Path, deadline_s: float) -> None:
     with contextlib.suppress(BlockingIOError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return
-    print(f"another process is at work on this; waiting for {lock}", file=sys.stderr, flush=True)
+    print(f"this is being made already; waiting for {lock}", file=sys.stderr, flush=True)
     waiter = threading.Thread(target=_flock, args=(os.dup(descriptor),), daemon=True)
     waiter.start()
     waiter.join(deadline_s)
     if waiter.is_alive():
-        raise CacheError(f"waited {deadline_s:.0f} s for the lock {lock}: another process still holds it")
+        raise CacheError(f"waited {deadline_s:.0f} s for the lock {lock}: somebody else still holds it")
 
 
 def _flock(descriptor: int) -> None:

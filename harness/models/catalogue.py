@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -61,7 +62,13 @@ MODELS = (
 )
 
 
+DEFAULT = "default"
+"""The name of the real model that a gate uses where any will do: the larger one where a path names it."""
+
+
 def model(name: str) -> Model:
+    if name == DEFAULT:
+        name = qwen3.NAME if os.environ.get(qwen3.VARIABLE) else smollm2.NAME
     for known in MODELS:
         if known.name == name:
             return known
@@ -69,7 +76,7 @@ def model(name: str) -> Model:
 
 
 def is_known(name: str) -> bool:
-    return any(known.name == name for known in MODELS)
+    return name == DEFAULT or any(known.name == name for known in MODELS)
 
 
 def resolve(name: str) -> Path:
@@ -83,6 +90,11 @@ def resolve(name: str) -> Path:
 def provide(name: str) -> Path:
     """As `resolve`, and downloads what is missing."""
     return _checked_path(name) if _is_path(name) else model(name).provide()
+
+
+def model_file(name: str, *, download: bool) -> Path:
+    """The checked file of a name or path; `download` says whether a missing one may be fetched."""
+    return provide(name) if download else resolve(name)
 
 
 def _is_path(name: str) -> bool:

@@ -40,12 +40,13 @@ async def start(
     *,
     folder: Path,
     name: str = "decoder",
+    cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     deadline_s: float = LOAD_DEADLINE_S,
 ) -> Started:
-    """Start it in `folder`, its log there as `NAME.log`. ServerDied if it does not become ready."""
+    """Start it in `cwd`, with its log in `folder` as `NAME.log`. ServerDied if it does not become ready."""
     log = folder / f"{name}.log"
-    process = await _begin(guardian, server, flags, folder, log, env)
+    process = await _begin(guardian, server, name, flags, cwd or folder, log, env)
     try:
         ready = await process.ready(deadline_s)
     except DeadlineMissed as silent:
@@ -60,19 +61,32 @@ async def start(
     status = process.exited.result()
     noted = replace(server, notes=(*server.notes, f"died at load (signal {-status}), started with {NO_REPACK}"))
     return await start(
-        guardian, noted, (*flags, NO_REPACK), folder=folder, name=f"{name}.no-repack", env=env, deadline_s=deadline_s
+        guardian,
+        noted,
+        (*flags, NO_REPACK),
+        folder=folder,
+        name=f"{name}.no-repack",
+        cwd=cwd,
+        env=env,
+        deadline_s=deadline_s,
     )
 
 
 async def _begin(
-    guardian: Guardian, server: Server, flags: Sequence[str], folder: Path, log: Path, env: Mapping[str, str] | None
+    guardian: Guardian,
+    server: Server,
+    name: str,
+    flags: Sequence[str],
+    cwd: Path,
+    log: Path,
+    env: Mapping[str, str] | None,
 ) -> Process:
     try:
         return await guardian.start(
-            server.name,
+            f"{name} ({server.name})",
             (*server.argv, *flags),
             env=os.environ if env is None else env,
-            cwd=folder,
+            cwd=cwd,
             log=log,
             ready=READY,
         )

@@ -94,7 +94,7 @@ def test_a_lock_held_elsewhere_is_waited_for_until_the_deadline(
     with subprocess.Popen([sys.executable, "-c", holder], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
-        with pytest.raises(CacheError, match="another process still holds it"), cache.locked(place, deadline_s=0.2):
+        with pytest.raises(CacheError, match="somebody else still holds it"), cache.locked(place, deadline_s=0.2):
             pass
         assert process.stdin is not None
         waited = threading.Timer(0.2, process.stdin.close)
