@@ -81,7 +81,8 @@ def one_of(*choices: str) -> Callable[[str], str]:
 class Limit:
     """When a fault fires: only the n-th time its point is reached, and each time with probability `p`.
 
-    `op` and `slot` narrow the point itself, where its steps have them: another operation or slot does not reach it.
+    With `first` it fires no more after so many reachings. `op` and `slot` narrow the point itself, where its steps
+    have them: another operation or slot does not reach it.
     """
 
     only: int | None = None
@@ -89,6 +90,7 @@ class Limit:
     seed: int = 0
     op: str | None = None
     slot: int | None = None
+    first: int | None = None
 
     def concerns(self, step: object) -> bool:
         return (self.op is None or getattr(step, "op", None) == self.op) and (
@@ -120,6 +122,8 @@ class Armed:
         """Whether it fires at this reaching of its point."""
         self.reached += 1
         if self.limit.only is not None and self.reached != self.limit.only:
+            return False
+        if self.limit.first is not None and self.reached > self.limit.first:
             return False
         return self.limit.p is None or self._random.random() < self.limit.p
 
@@ -173,7 +177,7 @@ class Player:
         return step
 
 
-_LIMIT = re.compile(r",(only|p|seed|op|slot)=([^,]*)$")
+_LIMIT = re.compile(r",(only|first|p|seed|op|slot)=([^,]*)$")
 
 
 def parse_setting(text: str, catalogue: Mapping[str, Fault]) -> Armed:
@@ -213,6 +217,7 @@ def _limit(text: str, limits: Mapping[str, str]) -> Limit:
         only = whole_number(1, 1 << 40)(limits["only"]) if "only" in limits else None
         seed = whole_number(0, 1 << 62)(limits["seed"]) if "seed" in limits else 0
         slot = whole_number(0, 1 << 20)(limits["slot"]) if "slot" in limits else None
+        first = whole_number(1, 1 << 40)(limits["first"]) if "first" in limits else None
     except FaultError as error:
         raise FaultError(f"fault {text}: {error}") from None
     p = None
@@ -220,4 +225,4 @@ def _limit(text: str, limits: Mapping[str, str]) -> Limit:
         if not re.fullmatch(r"0|1|[01]?\.\d{1,17}", limits["p"]) or float(limits["p"]) > 1:
             raise FaultError(f"fault {text}: {limits['p']!r} is no probability from 0 to 1")
         p = float(limits["p"])
-    return Limit(only, p, seed, limits.get("op"), slot)
+    return Limit(only, p, seed, limits.get("op"), slot, first)

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
 
 from fakes.engine.checkpoints import Snapshot
 from fakes.engine.kv_stream import kv_stream, kv_stream_bytes
@@ -69,12 +70,15 @@ def write_blob(draft: BlobDraft, memory: Memory, padding: int) -> Payload:
     state = kv_stream_bytes(memory.cells, memory.recurrent, padding)
     cells, recurrent = tuple(memory.cells), memory.recurrent  # both may change while the bytes still go out
 
-    def chunks() -> Iterator[bytes]:
-        yield head
-        yield from kv_stream(cells, recurrent, padding)
-        yield draft.logits
+    size = max(0, len(head) + state + len(draft.logits) - draft.drop_tail)
 
-    return Payload(len(head) + state + len(draft.logits), chunks, state, len(draft.logits))
+    def chunks() -> Iterator[bytes]:
+        left = size
+        for chunk in chain((head,), kv_stream(cells, recurrent, padding), (draft.logits,)):
+            yield chunk[:left]
+            left -= len(chunk[:left])
+
+    return Payload(size, chunks, state, len(draft.logits))
 
 
 def _head(draft: BlobDraft) -> bytes:

@@ -47,6 +47,7 @@ def begin(engine: Engine, head: RequestHead, admission: Admission) -> Operation:
     slot = engine.maybe_slot(slot_id)
     if slot is not None and op is not Op.STATE_META:
         slot.occupied = admission.occupied
+        slot.transferring = slot.transferring or admission.transferring
     trace = head.trace.decode(errors="replace")
     if op is Op.PREFILL:
         heeds = admission.heeds_reservation

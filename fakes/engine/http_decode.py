@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakes.effects import END_STREAM, Await, Flow, Reply, StartStream, Write
+from fakes.effects import END_STREAM, Await, CutConnection, Flow, Reply, StartStream, Write
 from fakes.engine import completions
 from fakes.engine.engine import Engine
 from fakes.engine.entries import Entry, EntryState, Reading
 from fakes.engine.http_completion import client_left
 from fakes.engine.http_stream import Chunks
-from fakes.engine.steps import EntryReply
+from fakes.engine.steps import EntryReply, StreamPlan, Then
 from fakes.http1 import Request
 from fakes.point import Point
 from fakes.replies import to_json
-from wire.sse import encode_event
+from wire.sse import DONE, encode_event
 
 _STATUSES = {
     Reading.UNKNOWN: 404,
@@ -32,9 +32,7 @@ def get_decode(engine: Engine, request_id: str, request: Request) -> Flow:
     if entry is not None and reading is Reading.STREAM:
         return (yield from _stream(engine, entry))
     if entry is not None and reading is Reading.ONE_DELTA:
-        yield StartStream()
-        yield Write([encode_event(to_json(completions.one_delta(entry.body)))])
-        return END_STREAM
+        return (yield from _one_delta(engine, entry))
     honest = EntryReply(
         op="GET",
         slot=None if entry is None else entry.slot,
@@ -69,6 +67,19 @@ def _body(reading: Reading, entry: Entry | None) -> dict[str, Any]:
 
 def _error(status: int, message: str) -> dict[str, Any]:
     return {"error": {"code": status, "message": message, "type": "invalid_request_error"}}
+
+
+def _one_delta(engine: Engine, entry: Entry) -> Flow:
+    """All text in one event and no end line, as engines do; a plan without pieces leaves the end line alone."""
+    plan = engine.at(Point.ENGINE_STREAM, StreamPlan("DECODE", entry.slot, at_once=True, done=False))
+    yield StartStream()
+    if plan.n_chunks != 0:
+        yield Write([encode_event(to_json(completions.one_delta(entry.body)))])
+    elif plan.then is Then.CLOSE:
+        raise CutConnection
+    if plan.done:
+        yield Write([encode_event(DONE)])
+    return END_STREAM
 
 
 def _stream(engine: Engine, entry: Entry) -> Flow:

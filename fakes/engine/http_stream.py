@@ -26,39 +26,44 @@ class Chunks:
         self._left = self._plan.n_chunks
         self._kept: list[str] = []
 
+    @property
+    def _empty(self) -> bool:
+        return self._plan.n_chunks == 0 and self._plan.then is Then.NEXT
+
     def open(self) -> Writes:
-        if self._left != 0:
+        if not self._empty:
             yield self._event(completions.delta(self._id, self._engine.resident.alias, None))
 
     def piece(self, text: str) -> Writes:
         if self._plan.at_once:
             self._kept.append(text)
             return
+        if self._left == 0:
+            yield from self._cut()
+            return
         if self._left is not None:
-            yield from self._cut_at(self._left)
             self._left -= 1
         yield self._event(completions.delta(self._id, self._engine.resident.alias, text))
 
     def end(self, finish: str, timings: dict[str, Any]) -> Writes:
         if self._left is not None:
-            yield from self._cut_at(0)
+            yield from self._cut()
         alias = self._engine.resident.alias
         if self._plan.at_once:
             whole = completions.delta(self._id, alias, "".join(self._kept))
             whole["choices"][0]["finish_reason"] = finish
             yield self._event(whole | {"timings": timings})
-        else:
+        elif not self._empty:
             yield self._event(completions.delta(self._id, alias, "", finish) | {"timings": timings})
         if self._plan.done:
             yield Write([encode_event(DONE)])
 
-    def _cut_at(self, left: int) -> Writes:
-        """Where the plan ends the stream early: the connection is cut, or nothing more is sent on it."""
-        if left > 0:
-            return
+    def _cut(self) -> Writes:
+        """No piece is left: the connection is cut or falls silent, unless the stream is to look whole."""
         if self._plan.then is Then.STALL:
             yield Await(Signal())
-        raise CutConnection
+        if self._plan.then is Then.CLOSE:
+            raise CutConnection
 
     def _event(self, value: dict[str, Any]) -> Write:
         return Write([encode_event(to_json(value))])

@@ -134,6 +134,8 @@ class _Connection:
         if admission.death is not Death.NO:
             raise ProcessEnds(admission.death, f"on {name}")
         await drive(self.engine.reach(Point.ENGINE_ADMIT))
+        if not admission.answered:
+            raise _Gone
         if admission.delay_s:
             await wait(admission.delay_s)
         digest = hashlib.sha256()
@@ -241,8 +243,10 @@ def _stretches(step: RpcAnswer, payload: Payload) -> Iterator[tuple[bool, bytes]
     payload_len = step.payload_bytes if step.payload_announced is None else step.payload_announced
     yield False, bytes((step.status,)) + meta_len.to_bytes(3, "little") + payload_len.to_bytes(8, "little") + meta
     if step.payload_bytes:
+        left = step.payload_bytes if step.payload_stops_after is None else step.payload_stops_after
         for chunk in payload.chunks():
-            yield True, chunk
+            yield True, chunk[:left]
+            left -= len(chunk[:left])
     if step.behind:
         yield False, step.behind
 

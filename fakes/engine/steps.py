@@ -68,6 +68,7 @@ class Admission:
     `occupied`: a stranger's request sits on the slot from here on, until a request comes that does not find one.
     `drained`: the payload is read before a refusal goes out. `legacy`: DECODE speaks the generation without a frame.
     `kv_unread`: a DECODE is answered before its kv segment, whose bytes are then taken for the next request.
+    `answered` false closes without a word. `transferring` leaves the slot marked as being transferred, for good.
     """
 
     op: str
@@ -80,6 +81,8 @@ class Admission:
     heeds_reservation: bool = True
     legacy: bool = False
     kv_unread: bool = False
+    answered: bool = True
+    transferring: bool = False
     death: Death = Death.NO
 
 
@@ -99,8 +102,14 @@ class RpcAnswer:
     payload_announced: int | None = None
     piece_bytes: int | None = None
     stops_after: int | None = None
+    payload_stops_after: int | None = None
     behind: bytes = b""
     then: Then = Then.NEXT
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The meta, where it still is an object."""
+        return {} if isinstance(self.meta, bytes) else self.meta
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +127,8 @@ class BlobDraft:
     flags_announced: int | None = None
     target_announced: int | None = None
     as_v1: bool = False
+    drop_tail: int = 0
+    """So many bytes are missing at the end, and nothing announces them."""
     absent: bool = False
     """Nothing at all is written: a payload of length 0."""
 
@@ -152,9 +163,10 @@ class EntryReply:
 
 @dataclass(frozen=True, slots=True)
 class StreamPlan:
-    """How a stream of events will go: which chunks are sent, and how it ends.
+    """How a stream of events will go: how many pieces are sent (`n_chunks` None: all of them), and how it ends.
 
-    `n_chunks` None is all of them; `at_once` puts all text into one chunk.
+    Behind the last piece the connection is cut (`then` CLOSE) or falls silent (STALL), or the stream ends as if it
+    had been whole (NEXT). `at_once` puts all text into one piece.
     """
 
     op: str
