@@ -22,7 +22,7 @@ from typing import Any
 from harness.proof.elf import Elf, NotElf, read_elf
 from harness.proof.file_facts import FileDigests, FileFact, Stamp, stamp_of
 from harness.proof.python_program import PythonProgram, find_python, resolve
-from harness.proof.source_tree import SourceTree, newer_sources, read_tree, roots_of
+from harness.proof.source_tree import SourceTree, newer_sources, read_tree, roots_of, work_tree_above
 from harness.proof.version_output import version_output
 
 _SCAN = Path(__file__).with_name("module_scan.py")
@@ -112,8 +112,10 @@ class Provenance:
 
     def moved_since(self, before: Fingerprint) -> tuple[str, ...]:
         """What is not as it was, one line each. Cheap while nothing moved: files are stamped, not read."""
-        trees = tuple(filter(None, (read_tree(Path(tree.root)) for tree in before.trees)))
-        if trees == before.trees and all(stamp_of(path) == stamp for path, stamp in before.watched.items()):
+        trees = tuple(filter(None, (read_tree(Path(tree.root), tree.scope) for tree in before.trees)))
+        if not any(_moved_trees(*_by_root(before.trees, trees))) and all(
+            stamp_of(path) == stamp for path, stamp in before.watched.items()
+        ):
             return ()
         return differences(before, self.take())
 
@@ -139,12 +141,16 @@ class Provenance:
     ) -> tuple[SourceTree, ...]:
         """Where the build comes from. Of a Python program that is where its own modules lie, not the interpreter."""
         if scan is None:
-            files = [file for file in (program, real) if file is not None]
-        else:
-            own = [Path(fact.path) for fact in modules if not fact.path.startswith(tuple(scan["site"]))]
-            files = [*{file.parent: file for file in own}.values(), *map(Path, filter(None, [scan["script"]]))]
-        roots = dict.fromkeys(root for file in files for root in roots_of(file))
-        return tuple(tree for root in roots if (tree := read_tree(root)) is not None)
+            roots = dict.fromkeys(root for file in (program, real) if file is not None for root in roots_of(file))
+            return tuple(tree for root in roots if (tree := read_tree(root)) is not None)
+        own = [Path(fact.path) for fact in modules if not fact.path.startswith(tuple(scan["site"]))]
+        folders = dict.fromkeys(file.parent for file in [*own, *map(Path, filter(None, [scan["script"]]))])
+        scopes: dict[Path, list[str]] = {}
+        for folder in folders:
+            if (root := work_tree_above(folder / "module")) is not None:
+                scopes.setdefault(root, []).append(os.path.relpath(folder, root))
+        found = (read_tree(root, tuple(sorted(scope))) for root, scope in scopes.items())
+        return tuple(tree for tree in found if tree is not None)
 
     def _warnings(
         self,
@@ -179,8 +185,14 @@ def differences(before: Fingerprint, after: Fingerprint) -> tuple[str, ...]:
     )
     for facts in pick:
         found += _moved_files({f.path: f for f in facts(before)}, {f.path: f for f in facts(after)})
-    found += _moved_trees({t.root: t for t in before.trees}, {t.root: t for t in after.trees})
+    found += _moved_trees(*_by_root(before.trees, after.trees))
     return tuple(dict.fromkeys(found))
+
+
+def _by_root(
+    before: Sequence[SourceTree], after: Sequence[SourceTree]
+) -> tuple[Mapping[str, SourceTree], Mapping[str, SourceTree]]:
+    return {tree.root: tree for tree in before}, {tree.root: tree for tree in after}
 
 
 def _moved_files(before: Mapping[str, FileFact], after: Mapping[str, FileFact]) -> Iterable[str]:
@@ -200,7 +212,7 @@ def _moved_trees(before: Mapping[str, SourceTree], after: Mapping[str, SourceTre
         new = after.get(root)
         if new is None:
             yield f"the git tree {root} is gone"
-        elif new.commit != old.commit:
+        elif new.content != old.content:
             yield f"the git tree {root} went from {old.commit[:10]} to {new.commit[:10]}"
         elif new.changes != old.changes:
             yield f"tracked files in {root} were edited"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -74,7 +75,9 @@ class Series(Generic[S]):
     def run(self) -> RunResult:
         """The whole result; `partial` when an interrupt or a disk that takes no more cut it short."""
         started, began = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
-        before = {each.name: each.provenance.take(with_version=True) for each in self.contenders}
+        with ThreadPoolExecutor() as pool:
+            taken = pool.map(lambda each: each.provenance.take(with_version=True), self.contenders)
+            before = {each.name: fingerprint for each, fingerprint in zip(self.contenders, taken, strict=True)}
         state = _State(self, started, began, before)
         state.keep(partial=True)
         with terminating_as_interrupt():

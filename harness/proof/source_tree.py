@@ -1,6 +1,8 @@
 """The git tree a build lies in or was made from: its commit, and whether it was changed since.
 
-Only tracked files count as changes: logs, results and editors' files beside them make no other build.
+Only tracked files count as changes: logs, results and editors' files beside them make no other build. Of a
+program that is known by the very files it loads, only the folders of those files count, not a page of the manual
+that somebody writes meanwhile.
 Git is asked without taking its optional locks, so that a look never disturbs work in the same tree.
 """
 
@@ -19,17 +21,23 @@ _CMAKE_HOME = "CMAKE_HOME_DIRECTORY:INTERNAL="
 
 @dataclass(frozen=True, slots=True)
 class SourceTree:
-    """`changes` is a digest of everything that differs from `commit` in tracked files, None when nothing does."""
+    """`content` names what HEAD holds in `scope`, `changes` is a digest of what differs from that, None when nothing.
+
+    `scope` are folders relative to the root, without their subfolders; none at all means the whole tree.
+    """
 
     root: str
     commit: str
+    content: str
     changes: str | None
     changed_files: int = 0
+    scope: tuple[str, ...] = ()
 
 
-def read_tree(root: Path) -> SourceTree | None:
+def read_tree(root: Path, scope: tuple[str, ...] = ()) -> SourceTree | None:
     """The state of the git work tree at `root`; None when it is none or has no commit, or git is missing."""
-    status = _git(root, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
+    paths = [f":(glob){folder}/*" if folder != "." else ":(glob)*" for folder in scope]
+    status = _git(root, "status", "--porcelain=v2", "--branch", "--untracked-files=no", "--", *paths)
     if status is None:
         return None
     lines = status.decode("utf-8", "replace").splitlines()
@@ -37,13 +45,23 @@ def read_tree(root: Path) -> SourceTree | None:
     if commit == "(initial)":
         return None
     changed = [line for line in lines if not line.startswith("#")]
-    return SourceTree(str(root), commit, _digest_of_changes(root, changed), len(changed))
+    changes = _digest_of_changes(root, changed, paths)
+    return SourceTree(str(root), commit, _content(root, commit, scope), changes, len(changed), scope)
 
 
-def _digest_of_changes(root: Path, changed: list[str]) -> str | None:
+def _content(root: Path, commit: str, scope: tuple[str, ...]) -> str:
+    if not scope:
+        return commit
+    folders = [f"{folder}/" if folder != "." else "./" for folder in scope]
+    listed = _git(root, "ls-tree", commit, "--", *folders) or b""
+    blobs = [line for line in listed.splitlines() if b" tree " not in line]
+    return hashlib.sha256(b"\n".join(blobs)).hexdigest()
+
+
+def _digest_of_changes(root: Path, changed: list[str], paths: list[str]) -> str | None:
     if not changed:
         return None
-    diff = _git(root, "diff", "HEAD", "--no-ext-diff", "--no-textconv", "--binary") or b""
+    diff = _git(root, "diff", "HEAD", "--no-ext-diff", "--no-textconv", "--binary", "--", *paths) or b""
     return hashlib.sha256("\n".join(changed).encode() + b"\0" + diff).hexdigest()
 
 

@@ -105,7 +105,8 @@ def remove_module(tree: Path) -> str:
 
 
 def switch_tree(tree: Path) -> str:
-    git(tree, "commit", "-qm", "second", "--allow-empty")
+    edit_module(tree)
+    git(tree, "commit", "-qam", "second")
     return f"the git tree {tree} went from"
 
 
@@ -121,12 +122,33 @@ def test_every_move_is_named(tree, move):
 
 
 def test_an_edit_of_a_tracked_file_that_is_already_changed_is_seen(tree):
-    (tree / "README").write_text("one")
-    git(tree, "add", "README")
+    (tree / "acme_router" / "table.json").write_text("1")
+    git(tree, "add", ".")
     watcher = provenance(tree)
     before = watcher.take()
-    (tree / "README").write_text("two")
+    (tree / "acme_router" / "table.json").write_text("2")
     assert watcher.moved_since(before) == (f"tracked files in {tree} were edited",)
+
+
+def test_the_rest_of_a_tree_may_move_under_a_program_that_is_known_by_its_files(tree):
+    (tree / "docs").mkdir()
+    (tree / "docs" / "page").write_text("one")
+    git(tree, "add", ".")
+    git(tree, "commit", "-qm", "docs")
+    watcher = provenance(tree)
+    before = watcher.take()
+    (tree / "docs" / "page").write_text("two")
+    assert watcher.moved_since(before) == ()
+    git(tree, "commit", "-qam", "more docs")
+    assert watcher.moved_since(before) == ()
+
+
+def test_a_compiled_program_is_tainted_by_any_switch_of_its_tree(binary):
+    tree = binary.parent.parent
+    watcher = provenance(binary.parent, str(binary))
+    before = watcher.take()
+    git(tree, "commit", "-qm", "nothing", "--allow-empty")
+    assert watcher.moved_since(before)[0].startswith(f"the git tree {tree} went from")
 
 
 def test_a_changed_tree_is_warned_about(tree):
