@@ -18,8 +18,9 @@ INT32_MAX = (1 << 31) - 1
 def parse_body(raw: bytes) -> Body:
     """The body as a JSON object. ApiError 400 when it is none."""
     try:
-        value = json.loads(raw, parse_constant=_no_constant)
-        raw_text_is_utf8(value)
+        value = _DECODER.decode(raw.decode())
+        if b"\\u" in raw:
+            _check_surrogates(value)
     except RecursionError:
         raise ApiError(400, _parse_error(1, 1, "nesting too deep")) from None
     except json.JSONDecodeError as error:
@@ -31,7 +32,7 @@ def parse_body(raw: bytes) -> Body:
     return value
 
 
-def raw_text_is_utf8(value: object) -> None:
+def _check_surrogates(value: object) -> None:
     """ValueError where a string holds half of a surrogate pair, which no text can."""
     stack = [value]
     while stack:
@@ -48,6 +49,9 @@ def raw_text_is_utf8(value: object) -> None:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"invalid literal; last read: '{name}'")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def _parse_error(line: int, column: int, why: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from fakes.api_error import ApiError
 from fakes.body import Body, integer, parse_body
-from fakes.effects import END_STREAM, Await, ClientGone, Effect, Flow, Pause, Reply, StartStream, Write
+from fakes.effects import END_STREAM, ClientGone, Effect, Flow, Pause, Reply, StartStream, Write
 from fakes.generation import Generation, Stop
 from fakes.http1 import Request
 from fakes.log import Level
@@ -24,9 +24,12 @@ from fakes.scheduler import Task
 from fakes.slots import Slot, wrapped
 from fakes.text_out import TextOut
 from fakes.timings import Timings
+from fakes.tokenizer import EOS_ID
 
 TOKENS_AT_ONCE = 16
-"""Without `--decode-tps`: so many tokens are made, and so many frames written, before others have their turn."""
+"""Without `--decode-tps`: so many tokens are made, and so many frames written, in one go."""
+BREATH = 64
+"""After so many tokens others have their turn."""
 
 
 def native(machine: Machine, request: Request) -> Flow:
@@ -154,7 +157,8 @@ class _Run:
         content = ""
         if prompt.tokens:
             generation = yield from self._evaluate(slot)
-            content, truncated = yield from self._generate(slot, generation, text)
+            content = yield from self._generate(slot, generation, text)
+            truncated = generation.truncated
         self.timings.end_ns = machine.clock_ns()
         yield from machine.reach(Point.REPLY)
         outcome = self._outcome(slot, content, text.stopped_by, truncated)
@@ -206,49 +210,57 @@ class _Run:
         total = len(self.prompt.tokens)
         return {"total": total, "cache": generation.cached, "processed": processed, "time_ms": passed}
 
-    def _generate(self, slot: Slot, generation: Generation, text: TextOut) -> Generator[Effect, Any, tuple[str, bool]]:
-        machine, params, piece_of = self.machine, self.params, self.machine.model.tokenizer.piece
+    def _generate(self, slot: Slot, generation: Generation, text: TextOut) -> Generator[Effect, Any, str]:
+        machine, params = self.machine, self.params
         self.predicted = generation.predicted
-        parts: list[str] = []
+        self.timings.first_ns = machine.clock_ns()
         pause = 1 / machine.options.decode_tps if machine.options.decode_tps else 0.0
+        at_once = 1 if pause or params.stop or params.timings_per_token else TOKENS_AT_ONCE
+        parts: list[str] = []
         while True:
-            token = generation.next()
-            if len(self.predicted) == 1:
-                self.timings.first_ns = machine.clock_ns()
+            tokens = generation.take(1 if machine.holds.is_held(Point.TOKEN) else at_once, params.n_predict)
+            self.stop = generation.stop
             self.timings.predicted_n = slot.n_decoded = len(self.predicted)
             slot.n_remain = max(-1, params.n_predict - slot.n_decoded)
-            self.stop, truncated = generation.stop(params.n_predict)
-            part = "" if self.stop is Stop.EOS else text.feed(piece_of(token))
+            parts += self._parts(tokens, text)
+            if machine.holds.is_held(Point.TOKEN):
+                yield from self._flush()
+                yield from machine.reach(Point.TOKEN)
+            if self.stop is not Stop.NONE:
+                return "".join(parts)
+            yield from self._flush()
+            if pause or len(self.predicted) % BREATH == 0:
+                yield Pause(pause)
+
+    def _parts(self, tokens: list[int], text: TextOut) -> list[str]:
+        """The text of these tokens, as it may go out; for a stream as frames too."""
+        tokenizer = self.machine.model.tokenizer
+        if not self.params.stream and not self.params.stop:
+            ended = self.stop is not Stop.NONE
+            shown = tokens[:-1] if self.stop is Stop.EOS else tokens
+            return [text.feed(tokenizer.decode(shown)) + (text.end() if ended else "")]
+        parts: list[str] = []
+        first = len(self.predicted) - len(tokens) + 1
+        for count, token in enumerate(tokens, first):
+            part = "" if token == EOS_ID else text.feed(tokenizer.piece(token))
             if text.stopped_by:
                 self.stop = Stop.WORD
-            if self.stop is not Stop.NONE:
+            if self.stop is not Stop.NONE and count == len(self.predicted):
                 part += text.end()
             parts.append(part)
-            if params.stream:
-                self._add_frame(part, token)
-            hold = machine.holds.reach(Point.TOKEN)
-            if hold is not None:
-                yield from self._flush()
-                yield Await(hold)
-            if self.stop is not Stop.NONE:
-                return "".join(parts), truncated
-            if pause:
-                yield from self._flush()
-                yield Pause(pause)
-            elif len(self.predicted) % TOKENS_AT_ONCE == 0:
-                yield from self._flush()
-                yield Pause(0)
+            if self.params.stream:
+                self._add_frame(part, token, count)
+        return parts
 
-    def _add_frame(self, part: str, token: int) -> None:
-        if len(self.predicted) == 1:
+    def _add_frame(self, part: str, token: int, count: int) -> None:
+        if count == 1:
             self.frames += self.form.first()
         if part:
             timings = None
             if self.params.timings_per_token:
                 self.timings.end_ns = self.machine.clock_ns()
                 timings = self.timings.to_json()
-            n_predicted, n_prompt = len(self.predicted), len(self.prompt.tokens)
-            self.frames.append(self.form.piece(part, token, n_predicted, n_prompt, timings))
+            self.frames.append(self.form.piece(part, token, count, len(self.prompt.tokens), timings))
 
     def _flush(self) -> Generator[Effect, Any, None]:
         if self.frames:
@@ -291,8 +303,7 @@ class _Run:
             f"      total time = {total:10.2f} ms / {timings.prompt_n + timings.predicted_n:5d} tokens",
             f"   graphs reused = {steps:10d}",
         )
-        for line in lines:
-            log.slot(Level.INFO, "print_timing", slot.id, task, line)
+        log.slot(Level.INFO, "print_timing", slot.id, task, *lines)
         self._count()
         self._log_release(slot, truncated)
 

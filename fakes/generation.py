@@ -25,7 +25,7 @@ class Stop(Enum):
 
 
 class Generation:
-    """`cached` prompt tokens are reused, `evaluated` have been evaluated, `predicted` are out."""
+    """`cached` prompt tokens are reused, `evaluated` are evaluated, `predicted` are out; `stop` says why it ended."""
 
     def __init__(
         self, model: ToyModel, store: RowStore, slot: Slot, prompt: array[int], *, reuse: bool, ignore_eos: bool
@@ -40,6 +40,9 @@ class Generation:
         self.cached = min(common, len(prompt) - 1)
         self.evaluated = 0
         self.predicted: list[int] = []
+        self.stop = Stop.NONE
+        self.truncated = False
+        """Whether the reply ended because the slot is full."""
         slot.keep(self.cached)
         first = slot.first_cell
         self._sums = model.sums(store.read(first, self.cached))
@@ -56,23 +59,38 @@ class Generation:
         self._feed(self._prompt[start : start + n_tokens])
         self.evaluated += n_tokens
 
-    def next(self) -> int:
-        """The next token. The one before it is fed first; the last one of a reply never is."""
-        if self.predicted:
-            self._feed(array("i", self.predicted[-1:]))
-        token = self._model.next_token(self._sums, ignore_eos=self._ignore_eos)
-        self.predicted.append(token)
-        return token
+    def take(self, n_tokens: int, n_predict: int) -> list[int]:
+        """The next tokens, up to `n_tokens` of them, fewer when the reply ends. `n_predict` is -1 for no limit.
 
-    def stop(self, n_predict: int) -> tuple[Stop, bool]:
-        """Whether the last token ends the reply, and whether that is because the slot is full."""
+        The token before is fed first; the last one of a reply never is.
+        """
+        model, start = self._model, len(self.predicted)
+        room = self._slot.n_ctx - len(self._prompt) - start
+        wanted = room if n_predict < 0 else max(1, n_predict) - start
+        fed: list[bytes] = []
+        for _ in range(min(n_tokens, wanted, room)):
+            if self.predicted:
+                self._last, self._sums = model.follow(self.predicted[-1], self._last, self._sums)
+                fed.append(self._last)
+            self.predicted.append(model.next_token(self._sums, ignore_eos=self._ignore_eos))
+            if self.predicted[-1] == EOS_ID:
+                break
+        self._keep(fed)
+        self._check_end(min(wanted, room) - (len(self.predicted) - start), full=room < wanted or n_predict < 0)
+        return self.predicted[start:]
+
+    def _keep(self, fed: list[bytes]) -> None:
+        if fed:
+            self._store.write(self._slot.first_cell + len(self._slot.tokens), self._model.rows(fed))
+            end = len(self.predicted) - 1
+            self._slot.tokens.extend(self.predicted[end - len(fed) : end])
+
+    def _check_end(self, left: int, *, full: bool) -> None:
         if self.predicted[-1] == EOS_ID:
-            return Stop.EOS, False
-        if 0 <= n_predict <= len(self.predicted):
-            return Stop.LIMIT, False
-        if len(self._slot.tokens) + 1 >= self._slot.n_ctx:
-            return Stop.LIMIT, True
-        return Stop.NONE, False
+            self.stop = Stop.EOS
+        elif left <= 0:
+            self.stop = Stop.LIMIT
+            self.truncated = full
 
     def _feed(self, tokens: array[int]) -> None:
         cells = self._model.cells(tokens, self._last)

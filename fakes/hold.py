@@ -47,6 +47,10 @@ class Holds:
         for point in list(self._held):
             self.release(point)
 
+    def is_held(self, point: Point) -> bool:
+        """Whether `point` is held, for whoever would rather not stop at each reaching otherwise."""
+        return point in self._held
+
     def reach(self, point: Point) -> Signal | None:
         """What to wait for at `point`, None where nothing holds."""
         if not self._held:

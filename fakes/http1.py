@@ -194,11 +194,11 @@ def _request_line(line: bytes) -> tuple[str, str, bytes]:
 
 
 def _parse_head(block: bytes) -> _Head:
-    first, *lines = block.split(b"\r\n")
+    first, _, rest = block.partition(b"\r\n")
     method, target, version = _request_line(first)
     headers: dict[str, str] = {}
-    for line in lines:
-        name, colon, value = line.decode("latin-1").partition(":")
+    for line in rest.decode("latin-1").split("\r\n") if rest else ():
+        name, colon, value = line.partition(":")
         if not colon or not name or name != name.strip():
             raise RemoteWireError(f"no header: {line[:60]!r}")
         headers[name.lower()] = value.strip()

@@ -39,9 +39,10 @@ class Log:
         """A line of the server itself."""
         self._line(level, f"srv  {function[:_WIDTH]:>{_WIDTH}}: {text}")
 
-    def slot(self, level: Level, function: str, id_slot: int, id_task: int, text: str) -> None:
-        """A line about one slot and the task it works on, -1 for none."""
-        self._line(level, f"slot {function[:_WIDTH]:>{_WIDTH}}: id {id_slot:2d} | task {id_task} | {text}")
+    def slot(self, level: Level, function: str, id_slot: int, id_task: int, *texts: str) -> None:
+        """A line, or several at once, about one slot and the task it works on, -1 for none."""
+        front = f"slot {function[:_WIDTH]:>{_WIDTH}}: id {id_slot:2d} | task {id_task} | "
+        self._line(level, *[front + text for text in texts])
 
     def raw(self, text: str) -> None:
         """A line without time and level."""
@@ -52,9 +53,9 @@ class Log:
             self._write("".join(self._pending).encode(errors="replace"))
             self._pending.clear()
 
-    def _line(self, level: Level, text: str) -> None:
+    def _line(self, level: Level, *texts: str) -> None:
         if level.verbosity <= self._verbosity:
             micros = (self._clock_ns() - self._start_ns) // 1000
             seconds, micros = divmod(micros, 1_000_000)
             stamp = f"{seconds // 60}.{seconds % 60:02d}.{micros // 1000:03d}.{micros % 1000:03d}"
-            self._pending.append(f"{stamp} {level.letter} {text}\n")
+            self._pending += [f"{stamp} {level.letter} {text}\n" for text in texts]

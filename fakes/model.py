@@ -1,12 +1,12 @@
 """The toy model: rows out of tokens, and the next token out of rows.
 
     rows of cell i    a hash of the seed, the rows of cell i-1 and the token of cell i
-    next token        a hash of the seed and of a checksum of each tensor over all cells so far
+    next token        a checksum of the checksums of all tensors, each over all cells so far
 
 So a row depends on the whole prefix, as attention's rows do, and the answer depends on the bytes that lie in the
 slot and on nothing else: rows of one prompt under the tokens of another give the answer of the first, and a
-changed byte in any row, layer, K or V changes it. A checksum (CRC-32 of each tensor) runs along, so that another
-token costs no second look at what stands before it.
+changed byte in any row, layer, K or V changes it (a CRC-32 always sees a single changed byte). The checksums run
+along, so that another token costs no second look at what stands before it.
 
 Pure: knows nothing of slots, memory or requests.
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b, shake_128
+from hashlib import shake_128
 from zlib import crc32
 
 from fakes.spec import ModelSpec
@@ -32,6 +32,7 @@ class ToyModel:
         self.tokenizer = Tokenizer(spec.vocab)
         self.n_tensors = 2 * spec.layers
         self.cell_bytes = self.n_tensors * spec.row_bytes
+        self._seed_sum = spec.seed & 0xFFFFFFFF
         self._seed = struct.pack("<Q", spec.seed)
         self._spans = [slice(i * spec.row_bytes, (i + 1) * spec.row_bytes) for i in range(self.n_tensors)]
         self._pack_sums = struct.Struct(f"<{self.n_tensors}I").pack
@@ -56,10 +57,15 @@ class ToyModel:
             return [crc32(part) for part in rows]
         return [crc32(part, start) for part, start in zip(rows, before, strict=True)]
 
+    def follow(self, token: int, last: bytes, sums: Sequence[int]) -> tuple[bytes, list[int]]:
+        """The cell of one more token behind the cell `last`, and the checksums with it. What decoding does most."""
+        cell = shake_128(self._seed + last + token.to_bytes(TOKEN_BYTES, "little")).digest(self.cell_bytes)
+        return cell, [crc32(cell[span], before) for span, before in zip(self._spans, sums, strict=True)]
+
     def next_token(self, sums: Sequence[int], *, ignore_eos: bool = False) -> int:
         """The greedy next token behind cells with these checksums. Ends the text only where the spec wants it."""
-        drawn = int.from_bytes(blake2b(self._seed + self._pack_sums(*sums), digest_size=8).digest(), "little")
+        drawn = crc32(self._pack_sums(*sums), self._seed_sum)
         if self.spec.eos and not ignore_eos and drawn % self.spec.eos == 0:
             return EOS_ID
         words = self.tokenizer.words
-        return words[(drawn >> 20) % len(words)]
+        return words[(drawn >> 8) % len(words)]

@@ -73,7 +73,7 @@ _SETTINGS: dict[str, Any] = {
 """What is echoed as `generation_settings`, in llama-server's order, with its defaults."""
 
 _ACTED_ON = frozenset(("seed", "temperature", "max_tokens", "n_predict", "n_probs"))
-_ECHOED = tuple(
+_ECHOED = frozenset(
     name for name, value in _SETTINGS.items() if isinstance(value, int | float) and not isinstance(value, bool)
 )
 """The numbers that are echoed; all but those the fake acts on have no effect on the toy model."""
@@ -100,8 +100,8 @@ class Params:
     def settings(self, chat: bool) -> dict[str, Any]:
         """`generation_settings`."""
         found = dict(_SETTINGS)
-        for name in _ECHOED:
-            if name not in _ACTED_ON:
+        for name in _SETTINGS:
+            if name in _ECHOED and name not in _ACTED_ON:
                 found[name] = _like(_SETTINGS[name], number(self.body, name, _SETTINGS[name]))
         return found | {
             "seed": self.seed,
@@ -131,9 +131,8 @@ def widened(value: float) -> float:
 
 def read_params(body: Body, options: Options) -> Params:
     """The fields that the fake acts on. ApiError 400 for a wrong type or range, with llama-server's text."""
-    for name in _ECHOED:
-        if name in body:
-            number(body, name, 0)
+    for name in _ECHOED & body.keys():
+        number(body, name, 0)
     return Params(
         n_predict=_n_predict(body, options.n_predict),
         stream=flag(body, "stream", False),

@@ -9,15 +9,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from json.encoder import encode_basestring
 from typing import Any
 
 from fakes.generation import Stop
 from fakes.params import Params
 from wire.sse import DONE, encode_event
 
+_MARK = "\x00\x00"
+_MARK_JSON = b'"\\u0000\\u0000"'
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
 
 def to_json(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+    return _ENCODER.encode(value).encode(errors="replace")
 
 
 @dataclass(slots=True)
@@ -154,7 +161,9 @@ class OpenAiForm(Form):
 
     def __init__(self, names: Names, params: Params) -> None:
         super().__init__(names, params)
-        self._tail = to_json(self._envelope(self.chunk_object))[1:]
+        self._tail = b""
+        self._around = (-1, b"", b"")
+        """For which index, and what stands before and after the text of a piece: the same in every frame."""
 
     def whole(self, outcomes: list[Outcome]) -> Any:
         answer = {"choices": [self._choice(outcome) for outcome in outcomes]} | self._envelope(self.object)
@@ -167,10 +176,17 @@ class OpenAiForm(Form):
         return self._frame(self._delta(None, None), b',"prompt_progress":' + to_json(numbers))
 
     def piece(self, text: str, token: int, n_predicted: int, n_prompt: int, timings: dict[str, Any] | None) -> bytes:
-        return self._frame(self._delta(text, None), b"" if timings is None else b',"timings":' + to_json(timings))
+        if timings is not None:
+            return self._frame(self._delta(text, None), b',"timings":' + to_json(timings))
+        if self._around[0] != self.index:
+            before, after = self._frame(self._delta(_MARK, None)).split(_MARK_JSON)
+            self._around = self.index, before, after
+        return self._around[1] + encode_basestring(text).encode() + self._around[2]
 
     def _frame(self, choices: bytes, more: bytes = b"") -> bytes:
-        return b'data: {"choices":' + choices + b"," + self._tail[:-1] + more + b"}\n\n"
+        if not self._tail:
+            self._tail = to_json(self._envelope(self.chunk_object))[1:-1]
+        return b'data: {"choices":' + choices + b"," + self._tail + more + b"}\n\n"
 
     def _envelope(self, object_name: str) -> dict[str, Any]:
         return {
