@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import time
 from collections import deque
 from pathlib import Path
 
@@ -17,6 +18,9 @@ FILE_BYTES = 64 << 20
 
 LINE_BYTES = 64 << 10
 _READ_BYTES = 1 << 18
+STAMPED_LINES = 2000
+"""Of so many first lines it is known when they came."""
+
 _TAIL_LINES = 20
 _TAIL_LINE_CHARS = 400
 
@@ -30,6 +34,7 @@ class Output:
         self.matched: asyncio.Future[re.Match[str]] = loop.create_future()
         self.ended: asyncio.Future[None] = loop.create_future()
         self.incomplete = ""
+        self.stamps: list[int] = []
         self._ready = re.compile(ready.pattern, ready.flags | re.MULTILINE) if ready is not None else None
         self._file = path.open("wb", buffering=0)
         self._written = 0
@@ -87,6 +92,7 @@ class Output:
             self._grow(lines[0])
             lines[0] = bytes(self._partial)
             self._partial.clear()
+            self.stamps += [time.monotonic_ns()] * min(len(lines), STAMPED_LINES - len(self.stamps))
             self._look_for_ready(lines)
             self._tail.extend(self._shown(line) for line in lines[-_TAIL_LINES:])
         self._grow(rest)

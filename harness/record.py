@@ -6,7 +6,7 @@ Each part is either whole or says why it is not. Nothing here starts, waits for 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -138,11 +138,12 @@ class Journal:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A process's output, line by line."""
+    """A process's output, line by line; `stamps` say when the first of them were read, on the monotonic clock."""
 
     path: Path
     lines: tuple[str, ...] = ()
     incomplete: str = ""
+    stamps: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +179,13 @@ class Record:
     steps: tuple[StepRecord, ...] = ()
 
 
-def read_log(path: Path, incomplete: str = "") -> Log:
+def read_log(path: Path, incomplete: str = "", stamps: Iterable[int] = ()) -> Log:
     """The lines of a file; what is no UTF-8 is shown as replacement characters."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         return Log(path, (), incomplete or f"{path.name} cannot be read: {error.strerror}")
-    return Log(path, tuple(text.splitlines()), incomplete)
+    return Log(path, tuple(text.splitlines()), incomplete, tuple(stamps))
 
 
 def read_journal(path: Path, *, ended: bool = True) -> Journal:

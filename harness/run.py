@@ -262,7 +262,7 @@ class Run:
         former = {f"build-{number}": process for number, process in enumerate(self._former, 1)}
         named = {**former, "build": self._process, **{who: decoder.process for who, decoder in self._decoders.items()}}
         return {
-            who: read_log(process.output.path, process.output.incomplete)
+            who: read_log(process.output.path, process.output.incomplete, process.output.stamps)
             for who, process in named.items()
             if process is not None
         }

@@ -63,7 +63,7 @@ def _result(run: Run, record: Record, checks: tuple[CheckResult, ...], began: fl
         duration_s=round(time.monotonic() - began, 3),
         folder=str(run.folders.evidence),
         rerun=rerun_command(run.scenario, run.build),
-        timeline=timeline(record),
+        timeline=timeline(record, run.scenario.under_test),
         notes=_notes(run.scenario, record.exchanges),
     )
     _keep(run, result)

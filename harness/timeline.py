@@ -8,6 +8,8 @@ from harness.record import Event, Exchange, Record
 from harness.result import TimelineEvent
 
 _QUIET = frozenset(("start", "ready", "tokenize", "apply_template", "end"))
+_MOST_LINES = 60
+_MOST_CHARACTERS = 300
 _TOLD = (
     "status",
     "n_tokens",
@@ -22,10 +24,21 @@ _TOLD = (
 )
 
 
-def timeline(record: Record) -> tuple[TimelineEvent, ...]:
-    """Every lane's events, by time."""
-    events = (*_client(record.exchanges), *_journals(record))
+def timeline(record: Record, under_test: str) -> tuple[TimelineEvent, ...]:
+    """Every lane's events, by time. What the build under test says is its lane, at the moment it was read."""
+    events = (*_client(record.exchanges), *_journals(record), *_said(record, under_test))
     return tuple(sorted(events, key=lambda event: event.t_ns))
+
+
+def _said(record: Record, under_test: str) -> Iterator[TimelineEvent]:
+    """The build's lines from the first request on; a build that says much is drawn as far as it can be read."""
+    log = record.logs.get("build")
+    sent = [exchange.reply.timings.sent_ns for exchange in record.exchanges]
+    if log is None or not sent:
+        return
+    during = [(line, t_ns) for line, t_ns in zip(log.lines, log.stamps, strict=False) if t_ns >= min(sent)]
+    for line, t_ns in during[:_MOST_LINES]:
+        yield TimelineEvent(under_test, t_ns, line[:_MOST_CHARACTERS])
 
 
 def _client(exchanges: Iterable[Exchange]) -> Iterator[TimelineEvent]:
