@@ -1,4 +1,4 @@
-"""A fake engine as a process, and a blocking client of its two ports: for the tests of the engine alone."""
+"""A fake engine as a process, and a blocking client of its two ports: for the gates about the engine alone."""
 
 from __future__ import annotations
 
@@ -79,8 +79,9 @@ class EngineProcess:
 
     def __enter__(self):
         self.log = (self.folder / "engine.log").open("w+b")
-        command = [sys.executable, "-m", "fakes.engine_server", "--journal", str(self.folder / "engine.jsonl")]
-        self.process = subprocess.Popen([*command, *self.flags], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        files = ["--journal", str(self.folder / "engine.jsonl"), "--control", str(self.folder / "engine.sock")]
+        command = [sys.executable, "-m", "fakes.engine_server", *files, *self.flags]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         self.rpc_port = int(self._line(rb"RPC listening on .*:(\d+)"))
         self.port = int(self._line(rb"listening on http://.*:(\d+)"))
         return self
@@ -116,6 +117,20 @@ class EngineProcess:
             response = connection.getresponse()
             text = response.read()
             return response.status, text if raw else json.loads(text)
+        finally:
+            connection.close()
+
+    def control(self, method, path, body=None):
+        """A call of the engine's control endpoint."""
+        connection = http.client.HTTPConnection("fake", timeout=DEADLINE_S)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.connect(str(self.folder / "engine.sock"))
+        try:
+            connection.request(method, path, json.dumps(body or {}))
+            response = connection.getresponse()
+            text = json.loads(response.read())
+            assert response.status == 200, text
+            return text
         finally:
             connection.close()
 

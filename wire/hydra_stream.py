@@ -65,7 +65,7 @@ class _Frames(Generic[Head]):
             if self._left:
                 return
             self._head = None
-            yield FrameEnd()
+            yield FrameEnd()  # last, since a reader of one frame stops here
 
     def close(self) -> None:
         if self._head is not None:
@@ -109,7 +109,13 @@ class ResponseDecoder:
         return self._frames.idle
 
     def receive(self, data: bytes) -> list[ResponseHead | PayloadChunk | FrameEnd]:
-        return list(self._frames.feed(data))
+        """One answer's events and no more: what stands behind it is kept, and `idle` is false."""
+        events: list[ResponseHead | PayloadChunk | FrameEnd] = []
+        for event in self._frames.feed(data):
+            events.append(event)
+            if isinstance(event, FrameEnd):
+                break
+        return events
 
     def close(self) -> None:
         """The peer closed: an error unless between frames."""

@@ -37,6 +37,8 @@ def fed(decoder, data, size):
     events = []
     for at in range(0, len(data), size):
         events += decoder.receive(data[at : at + size])
+        while more := decoder.receive(b""):
+            events += more
     return events
 
 
@@ -76,12 +78,15 @@ def test_any_chunking_gives_the_same_requests(sent, size):
     decoder.close()
 
 
-@given(st.lists(st.tuples(st.integers(0, 255), st.binary(max_size=30), st.binary(max_size=40)), max_size=4))
-def test_byte_by_byte_gives_the_same_answers(sent):
+answers = st.tuples(st.integers(0, 255), st.binary(max_size=30), st.binary(max_size=40))
+
+
+@given(st.lists(answers, max_size=4), st.integers(1, 90))
+def test_any_chunking_gives_the_same_answers(sent, size):
     data = b"".join(encode_response(status, meta=meta, payload=payload) for status, meta, payload in sent)
     decoder = ResponseDecoder()
     expected = [(ResponseHead(status, meta, len(payload)), payload) for status, meta, payload in sent]
-    assert frames(fed(decoder, data, 1)) == expected
+    assert frames(fed(decoder, data, size)) == expected
     assert decoder.idle
 
 
@@ -109,9 +114,11 @@ def test_a_wrong_magic_is_refused_at_its_first_wrong_byte(start):
 def test_text_behind_an_answer_is_seen_before_the_next_request():
     """The unframed error text of a failed STATE_GET: nothing announced it, so the connection must not be reused."""
     decoder = ResponseDecoder()
-    events = decoder.receive(encode_response(Status.NOT_FOUND) + b"invalid sl")
+    events = decoder.receive(encode_response(Status.NOT_FOUND) + b"invalid slot ID")
     assert events == [ResponseHead(Status.NOT_FOUND), FrameEnd()]
     assert not decoder.idle
+    with pytest.raises(RemoteWireError, match="bytes of meta"):
+        decoder.receive(b"")
 
 
 @pytest.mark.parametrize(
