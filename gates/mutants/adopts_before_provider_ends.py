@@ -2,12 +2,20 @@
 
 from router.cli import main
 from router.routes import shared
+from router.routes.handoff import Handoff
+
+SUITES = ("hybrid_kvshare_route",)
+
+
+async def adopt_early(handoff: Handoff) -> None:
+    try:
+        await shared.adopt(handoff)
+    finally:
+        await shared.end_provider(handoff)
 
 
 def mutate() -> None:
-    steps = [step for step in shared.STEPS if step is not shared.adopt]
-    steps.insert(steps.index(shared.start) + 1, shared.adopt)
-    shared.STEPS = tuple(steps)
+    shared.STEPS = (shared.listen, shared.share, shared.start, adopt_early, shared.compare_claim)
 
 
 if __name__ == "__main__":

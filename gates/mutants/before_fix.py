@@ -5,6 +5,8 @@ out as they came, and the shared route takes the region on the provider's exit a
 from gates.mutants import claim_half, no_fallback_half
 from router.cli import main
 
+SUITES = ("hybrid_kvshare_route",)
+
 
 def mutate() -> None:
     no_fallback_half.mutate()

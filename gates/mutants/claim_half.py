@@ -3,6 +3,8 @@
 from router.cli import main
 from router.routes import shared
 
+SUITES = ("hybrid_kvshare_route",)
+
 
 def mutate() -> None:
     shared.STEPS = tuple(step for step in shared.STEPS if step is not shared.compare_claim)

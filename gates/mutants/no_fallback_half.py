@@ -5,6 +5,8 @@ from dataclasses import replace
 from router.cli import main
 from router.routes import choose, plain
 
+SUITES = ("hybrid_kvshare_route",)
+
 
 def mutate() -> None:
     for pair, row in choose.TABLE.items():

@@ -3,6 +3,8 @@
 from router.cli import main
 from router.routes import plain
 
+SUITES = ("hybrid_kvshare_route", "hybrid_route")
+
 
 def mutate() -> None:
     pinned = plain.fields_for
