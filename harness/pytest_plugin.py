@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -154,7 +155,7 @@ class CheckFailed(Exception):
 
     def __init__(self, check: CheckResult, result: ScenarioResult) -> None:
         where = f"\nin {result.folder}/{check.where}" if check.where else f"\nin {result.folder}"
-        again = f"\nagain: {result.rerun} --check '{check.check}'"
+        again = f"\nagain: {result.rerun} --check {shlex.quote(check.check)}"
         super().__init__(f"{check.status}: {check.check}\n{check.detail}{where}{again}")
 
 
