@@ -95,9 +95,10 @@ def _seeded(fault: str, seed: int) -> str:
 
 def decoder_flags(spec: DecoderSpec, model: str, folders: Folders, options: Options) -> list[str]:
     """The flags of a decoder as the scenario wants it: explicit slots, no host-memory cache."""
+    slot_save = ("--slot-save-path", str(folders.slots)) if spec.slot_save else ()
     return [
         *("-m", options.model or model, "--host", "127.0.0.1", "--port", "0"),
-        *("--parallel", str(spec.slots), "--cache-ram", "0", "--slot-save-path", str(folders.slots)),
+        *("--parallel", str(spec.slots), "--cache-ram", "0", *slot_save),
         *spec.args,
         *options.decoder_args,
     ]
@@ -127,14 +128,12 @@ def template_values(folders: Folders, addresses: Addresses) -> dict[str, str]:
     }
 
 
-def build_argv(
-    scenario: Scenario, build: Build, folders: Folders, addresses: Addresses, options: Options
-) -> list[str]:
+def build_argv(scenario: Scenario, build: Build, folders: Folders, addresses: Addresses, options: Options) -> list[str]:
     """The whole command line of the build under test."""
     profile, router = build.profile, scenario.router
     words = [*profile.argv]
     words += profile.own_decoder if router.own_decoder else profile.attach
-    if router.slot_save:
+    if router.slot_save and scenario.decoder.slot_save:
         words += profile.slot_save
     if scenario.provider is not None:
         words += profile.provider

@@ -98,6 +98,7 @@ class DecoderSpec:
     real: bool = False
     model: str = ""
     slots: int = 2
+    slot_save: bool = True
     faults: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
 
@@ -195,6 +196,7 @@ _DECODER = Fields(
         "real": Key(Flag(), "a real llama-server instead of the fake"),
         "model": Key(Text(), "the toy model's spec, or a real model's name"),
         "slots": Key(Whole(1, 64), "how many slots, 2 unless said"),
+        "slot_save": Key(Flag(), "whether it has a folder for slot files; true unless said"),
         "faults": Key(_FaultList("decoder"), "what the decoder does wrong"),
         "args": Key(_WORDS, "more of llama-server's flags"),
     },

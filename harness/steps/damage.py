@@ -28,7 +28,7 @@ def _changed(data: bytes, how: Damage) -> bytes:
         return data[: how.keep_bytes]
     if how.flip_bytes is not None:
         # Well inside the rows: the head is checked by decoders, the rows are not.
-        start = len(data) * 3 // 4
+        start = len(data) * 3 // 5
         flipped = bytes(byte ^ 0xFF for byte in data[start : start + how.flip_bytes])
         return data[:start] + flipped + data[start + how.flip_bytes :]
     changed = bytearray(data)

@@ -89,7 +89,7 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Change a file in the slot-save folder: keep only its head, turn bytes over in its middle, or write it anew."""
+    """Change a file in the slot-save folder: keep only its head, turn bytes over well inside, or write it anew."""
 
     file: str
     keep_bytes: int | None = None
@@ -210,7 +210,7 @@ _DAMAGE = Fields(
     {
         "file": Key(Text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a file's name"), "in the slot-save folder", required=True),
         "keep_bytes": Key(Whole(0), "cut it to so many bytes"),
-        "flip_bytes": Key(Whole(1), "turn over so many bytes in the middle of its second half"),
+        "flip_bytes": Key(Whole(1), "turn over so many bytes, from three fifths of it on"),
         "write": Key(_AnyText(), "make it hold this text"),
         "write_u32": Key(MapOf(Whole(0, 2**32 - 1)), "put these numbers at these offsets"),
     },
