@@ -50,6 +50,7 @@ class Options:
 
     `model` and `decoder_args` go to every decoder; `real` makes a missing real server or model an ERROR instead of
     a skip; `checks` are the only ones to be judged; `ready_s` is how long the build may take until it is ready.
+    `stand_ins` are commands that are started in place of a fake: pairs of `decoder` or `provider` and the words.
     """
 
     model: str | None = None
@@ -57,6 +58,14 @@ class Options:
     real: bool = False
     checks: frozenset[str] | None = None
     ready_s: float = 20.0
+    stand_ins: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def program(self, part: str) -> tuple[str, ...]:
+        """What starts the fake decoder or provider, or what stands in for it."""
+        return dict(self.stand_ins).get(part) or (sys.executable, "-m", _FAKES[part])
+
+
+_FAKES = {"decoder": "fakes.decoder_server", "provider": "fakes.provider"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +113,14 @@ def decoder_flags(spec: DecoderSpec, model: str, folders: Folders, options: Opti
     ]
 
 
-def provider_command(spec: ProviderSpec, folders: Folders, addresses: Addresses, seed: int) -> str:
+def provider_command(spec: ProviderSpec, folders: Folders, addresses: Addresses, options: Options, seed: int) -> str:
     """The provider's command as a shell would take it."""
     if spec.command:
         values = template_values(folders, addresses)
         return shlex.join(word.format_map(values) for word in spec.command)
     journal = folders.evidence / "provider.jsonl"
     faults = [word for fault in spec.faults for word in ("--fault", _seeded(fault, seed))]
-    return shlex.join([sys.executable, "-m", "fakes.provider", "--journal", str(journal), *faults])
+    return shlex.join([*options.program("provider"), "--journal", str(journal), *faults])
 
 
 def template_values(folders: Folders, addresses: Addresses) -> dict[str, str]:
@@ -141,14 +150,16 @@ def build_argv(scenario: Scenario, build: Build, folders: Folders, addresses: Ad
         words += profile.prefill
     if router.kv_share is not None:
         words += profile.kv_share if router.kv_share else profile.no_kv_share
-    values = _build_values(scenario, folders, addresses)
+    values = _build_values(scenario, folders, addresses, options)
     more = (*scenario.decoder.args, *options.decoder_args) if scenario.under_test is Kind.DECODER else router.args
     return [*build.command, *(word.format_map(values) for word in words), *more]
 
 
-def build_env(scenario: Scenario, build: Build, folders: Folders, addresses: Addresses) -> dict[str, str]:
+def build_env(
+    scenario: Scenario, build: Build, folders: Folders, addresses: Addresses, options: Options
+) -> dict[str, str]:
     """The environment of the build under test; the scenario's word counts over the build's."""
-    values = _build_values(scenario, folders, addresses)
+    values = _build_values(scenario, folders, addresses, options)
     profile = {name: value.format_map(values) for name, value in build.profile.env.items()}
     return (
         base_env("build", folders)
@@ -171,9 +182,9 @@ def own_decoder_env(scenario: Scenario, folders: Folders) -> dict[str, str]:
     }
 
 
-def _build_values(scenario: Scenario, folders: Folders, addresses: Addresses) -> dict[str, str]:
+def _build_values(scenario: Scenario, folders: Folders, addresses: Addresses, options: Options) -> dict[str, str]:
     provider = scenario.provider
-    command = "" if provider is None else provider_command(provider, folders, addresses, scenario.seed)
+    command = "" if provider is None else provider_command(provider, folders, addresses, options, scenario.seed)
     return template_values(folders, addresses) | {
         "slots": str(scenario.decoder.slots),
         "provider_command": command,
@@ -181,9 +192,9 @@ def _build_values(scenario: Scenario, folders: Folders, addresses: Addresses) ->
     }
 
 
-def decoder_wrapper() -> str:
+def decoder_wrapper(options: Options) -> str:
     """An executable that stands where `llama-server` is wanted."""
-    return f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m fakes.decoder_server "$@"\n'
+    return f'#!/bin/sh\nexec {shlex.join(options.program("decoder"))} "$@"\n'
 
 
 def model_of(scenario: Scenario, options: Options) -> str:

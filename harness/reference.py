@@ -92,14 +92,14 @@ async def _decoder_of_its_own(
     addresses = Addresses(port=free_port() if needs_port(build) else 0, model=model_of(scenario, options))
     argv = build_argv(scenario, build, own, addresses, options)
     ready = build.profile.ready
-    process = await start_build(session.guardian, argv, build_env(scenario, build, own, addresses), ready, own)
+    process = await start_build(session.guardian, argv, build_env(scenario, build, own, addresses, options), ready, own)
     url = await wait_ready(process, ready, addresses.port, options.ready_s)
     return Decoder(process, url, addresses.model, journaled=False)
 
 
 def _wanted(scenario: Scenario, build: Build, options: Options) -> list[_Wanted]:
     decoder = replace(scenario.decoder, faults=())
-    shaping = f"{decoder!r} {options.model!r} {options.decoder_args!r}"
+    shaping = f"{decoder!r} {options.model!r} {options.decoder_args!r} {options.program('decoder')!r}"
     if scenario.under_test is not Kind.ROUTER:
         shaping += f" {build!r}"
     found: dict[str, _Wanted] = {}

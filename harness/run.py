@@ -131,11 +131,11 @@ class Run:
     async def _start_build(self, restart: Restart = _AS_IT_WAS) -> None:
         if self.scenario.router.own_decoder:
             wrapper = self.folders.scratch / "llama-server"
-            wrapper.write_text(decoder_wrapper())
+            wrapper.write_text(decoder_wrapper(self.options))
             wrapper.chmod(0o700)
         addresses = await self._addresses(restart.model)
         argv = [*build_argv(self.scenario, self.build, self.folders, addresses, self.options), *restart.args]
-        env = build_env(self.scenario, self.build, self.folders, addresses)
+        env = build_env(self.scenario, self.build, self.folders, addresses, self.options)
         self.argvs["build"] = tuple(argv)
         ready = self.build.profile.ready
         log = f"build-{len(self._former) + 1}.log" if self._former else "build.log"
