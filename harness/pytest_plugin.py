@@ -23,10 +23,11 @@ from typing import Any
 import pytest
 
 from harness.checks.shape import NamedCheck
-from harness.errors import HarnessError, UsageError
+from harness.errors import HarnessError, Unavailable, UsageError
 from harness.plan import Options
 from harness.profiles import Build
 from harness.proof.contenders import build_of
+from harness.real import wheel
 from harness.result import CheckResult, ScenarioResult, Status
 from harness.runner import run_scenario
 from harness.scenario import Kind, Scenario, load
@@ -113,7 +114,13 @@ class CheckItem(pytest.Item):
             self.add_marker(pytest.mark.real)
 
     def setup(self) -> None:
-        result = self.config.stash[_RUNS].result(self.scenario)
+        runs = self.config.stash[_RUNS]
+        try:
+            result = runs.result(self.scenario)
+        except Unavailable as missing:
+            if runs.real:
+                raise
+            pytest.skip(str(missing))
         for note in result.notes:
             self.user_properties.append((_NOTE, note))
         check = self._check()
@@ -223,9 +230,9 @@ class Runs:
 
 
 def _default_command(kind: Kind) -> str | None:
-    """Our own router, where a router is under test and no other was named."""
-    if kind is not Kind.ROUTER:
-        return None
+    """Our own router, or the real decoder that our suites are written with, where no other was named."""
+    if kind is Kind.DECODER:
+        return wheel.PACKAGE
     beside = Path(sys.executable).with_name("kvgate-router")
     return str(beside) if beside.exists() else shutil.which("kvgate-router")
 

@@ -19,6 +19,7 @@ from harness.checks.shape import NamedCheck, NamedChecks, looks
 from harness.checks.steps import StepParity
 from harness.errors import ScenarioError, UsageError
 from harness.fake_faults import FaultNames, known_faults
+from harness.models.catalogue import is_known
 from harness.near import did_you_mean
 from harness.shapes import (
     Either,
@@ -152,6 +153,9 @@ class Scenario:
 
     @property
     def needs_real(self) -> bool:
+        """Whether a real model, and so a real server, has to be there."""
+        if self.under_test is Kind.DECODER and is_known(self.decoder.model):
+            return True
         return self.decoder.real or (self.prefill is not None and self.prefill.real)
 
 

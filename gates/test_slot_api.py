@@ -1,0 +1,5 @@
+"""The suite `slot_api`, one item a check: a real decoder under test."""
+
+from harness.pytest_plugin import Suite
+
+checks = Suite("slot_api")
