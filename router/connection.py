@@ -1,13 +1,15 @@
 """Connections to one server: kept for the next request, and given to it only if the peer has not closed them.
 
 A peer that closes an idle connection does so without a word, llama-server after 5 s and some builds right after a
-stream. So a connection is looked at before it is used again, is kept for a short time only, and never after a
-stream. What breaks after the request was written is `CutOff`, since the peer may have begun.
+stream. So a connection is looked at before it is used again and is kept for a short time only. After a stream it
+rests for a moment first, until this peer has been seen to leave such a connection open. What breaks after the
+request was written is `CutOff`, since the peer may have begun.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import select
 import socket
 import ssl
@@ -20,6 +22,8 @@ from router.http1 import Head, ReplyReader
 CONNECT_TIMEOUT_S = 5.0
 IDLE_S = 2.0
 MAX_IDLE = 64
+SETTLED_S = 0.1
+"""A connection that is still open so long after a stream was left open on purpose."""
 HIGH_WATER_BYTES = 1 << 20
 """As much of a reply waits here for a client that reads slowly; then the peer is not read from."""
 
@@ -35,6 +39,7 @@ class Connection(asyncio.Protocol):
         self._paused = False
         self._error: CutOff | None = None
         self._changed: asyncio.Future[None] | None = None
+        self._n_requests = 0
         self.idle_since = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -72,6 +77,7 @@ class Connection(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():
             raise CutOff("connection closed before the request was sent")
         self._reader = ReplyReader()
+        self._n_requests += 1
         self._waiting, self._waiting_bytes = [], 0
         self._transport.write(request)
 
@@ -99,8 +105,18 @@ class Connection(asyncio.Protocol):
         """The reply was read to its end and the peer said nothing against another request."""
         head = self._reader.head
         whole = self._reader.ended and not self._waiting and self._error is None
-        streamed = head is not None and "chunked" in head.headers.get("transfer-encoding", "")
-        return whole and head is not None and head.may_reuse and not streamed and self.is_open
+        return whole and head is not None and head.may_reuse and self.is_open
+
+    @property
+    def streamed(self) -> bool:
+        """Its last reply came without a length."""
+        head = self._reader.head
+        return head is not None and "transfer-encoding" in head.headers
+
+    @property
+    def broke_when_reused(self) -> bool:
+        """The peer closed it instead of answering a request that was not its first."""
+        return self._n_requests > 1 and self._error is not None and self._reader.head is None
 
     @property
     def is_open(self) -> bool:
@@ -150,19 +166,33 @@ class Pool:
         self._tls = (tls or ssl.create_default_context()) if parts.scheme == "https" else None
         self._port = parts.port or (443 if self._tls is not None else 80)
         self._idle: list[Connection] = []
+        self._keeps_streams = False
+        """Whether the peer leaves a connection open after a stream."""
 
     async def take(self) -> Connection:
         """A connection that nobody uses. Unreachable: none can be made."""
         now = asyncio.get_running_loop().time()
-        while self._idle:
+        resting: list[Connection] = []
+        found: Connection | None = None
+        while self._idle and found is None:
             connection = self._idle.pop()
-            if now - connection.idle_since < IDLE_S and connection.is_quiet():
-                return connection
-            connection.abort()
-        return await self._connect()
+            idle_s = now - connection.idle_since
+            if idle_s >= IDLE_S or not connection.is_quiet():
+                connection.abort()
+            elif connection.streamed and not self._keeps_streams and idle_s < SETTLED_S:
+                resting.append(connection)
+            else:
+                found = connection
+        self._idle += reversed(resting)
+        if found is None:
+            return await self._connect()
+        self._keeps_streams = self._keeps_streams or found.streamed
+        return found
 
     def give_back(self, connection: Connection) -> None:
         """Kept if it can carry another request, else closed."""
+        if connection.broke_when_reused:
+            self._keeps_streams = False
         if not connection.may_reuse or len(self._idle) >= MAX_IDLE:
             connection.abort()
             return
@@ -188,7 +218,7 @@ class Pool:
 
 
 def _reason(error: OSError) -> str:
-    """asyncio puts several failed addresses into one text; a single errno has a plainer one."""
+    """By number where there is one: the loops word it differently."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {error.verify_message}"
-    return (error.strerror or str(error)).lower()
+    return os.strerror(error.errno).lower() if error.errno is not None and error.errno > 0 else str(error)

@@ -84,7 +84,8 @@ async def _read(peer: socket.socket, fds: list[int]) -> ShareHeader:
     first = True
     while True:
         await _readable(peer)
-        data, flags, came = _receive_once(peer)
+        # The first byte is read alone: the descriptors belong to it, and a longer read would take later ones too.
+        data, flags, came = _receive_once(peer, 1 if first else _CHUNK)
         fds += came
         if flags & (socket.MSG_CTRUNC | socket.MSG_TRUNC):
             raise RemoteWireError("the control message with the descriptors was cut")
@@ -99,9 +100,9 @@ async def _read(peer: socket.socket, fds: list[int]) -> ShareHeader:
             return header
 
 
-def _receive_once(peer: socket.socket) -> tuple[bytes, int, list[int]]:
+def _receive_once(peer: socket.socket, size: int) -> tuple[bytes, int, list[int]]:
     room = socket.CMSG_SPACE(MAX_REGIONS * struct.calcsize("i"))
-    data, ancillary, flags, _ = peer.recvmsg(_CHUNK, room, socket.MSG_CMSG_CLOEXEC)
+    data, ancillary, flags, _ = peer.recvmsg(size, room, socket.MSG_CMSG_CLOEXEC)
     fds: list[int] = []
     for level, kind, raw in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
