@@ -20,6 +20,7 @@ from harness.near import did_you_mean
 COMMANDS = {
     "run": "run scenarios on one build",
     "ab": "run scenarios on an old and a new build, and say what moved",
+    "prove": "show that every check can go red, by mutants",
     "fake": "start a fake: decoder, engine or provider, the decoder with llama-server's own flags",
     "faults": "list the faults that the fakes can play",
     "models": "list, fetch and make models by name",

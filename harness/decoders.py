@@ -39,9 +39,18 @@ async def start_decoder(
     log = folders.evidence / f"{who}.log"
     env = base_env("fake", folders)
     argv = fake_decoder_argv(spec, who, folders, options, seed)
-    warm, pipe = await session.warm(), folders.scratch / f"{who}.out"
-    process = await warm.start("decoder", who, argv, env=env, cwd=folders.cwd, log=log, ready=LISTENING, pipe=pipe)
-    found = await process.ready(FAKE_READY_S)
+    if "decoder" in dict(options.stand_ins):
+        words = [*options.program("decoder"), *argv]
+        process = await session.guardian.start(who, words, env=env, cwd=folders.cwd, log=log, ready=LISTENING)
+    else:
+        warm, pipe = await session.warm(), folders.scratch / f"{who}.out"
+        process = await warm.start("decoder", who, argv, env=env, cwd=folders.cwd, log=log, ready=LISTENING, pipe=pipe)
+    try:
+        found = await process.ready(FAKE_READY_S)
+    except BaseException:
+        await process.end()
+        process.output.close()
+        raise
     return Decoder(process, found["url"], options.model or spec.model or TOY, journaled=True)
 
 

@@ -1,0 +1,331 @@
+"""`kvgate prove`: shows that every check can go red, by mutants that each put one fault back."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import harness
+from harness.checks.shape import looks
+from harness.errors import UsageError
+from harness.plan import Options
+from harness.profiles import Build, default_profile
+from harness.proof.contenders import build_of, contender
+from harness.proof.crossing import BASE, Crossing, overall
+from harness.proof.mutants import Mutant, Replaces, find_mutants
+from harness.proof.outcome_cache import OutcomeCache, default_folder
+from harness.proof.pool import ScenarioJob, run_jobs
+from harness.proof.provenance import Fingerprint, Provenance
+from harness.proof.report import Report
+from harness.proof.run_folder import new_run_folder, write_result
+from harness.proof.series import Listener, terminating_as_interrupt
+from harness.result import BuildInfo, RunResult, ScenarioResult, Verdict
+from harness.scenario import DecoderSpec, Kind, ProviderSpec, Scenario
+from harness.selection import select
+
+DESCRIPTION = """Runs the scenarios on a good build and on mutants of it, and says which checks are known to go red.
+
+exit status: 0 every check is proven; 1 a check no mutant turns red, a mutant nobody sees, or a check that is red
+on the good build; 2 usage; 3 something could not be observed, or a build changed."""
+
+_GOOD = {Kind.ROUTER: "router", Kind.DECODER: "fakes.decoder_server"}
+_GROUND = ("harness.runner", "fakes.decoder_server", "fakes.provider")
+_TESTS_DEADLINE_S = 300.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = DESCRIPTION
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="files, folders or suites; all unless said")
+    for kind, module in _GOOD.items():
+        parser.add_argument(f"--{kind}", metavar="CMD", help=f"the good {kind} (python -m {module} unless said)")
+    parser.add_argument("--mutants", type=Path, metavar="DIR", help="where mutants lie (gates/mutants unless said)")
+    parser.add_argument("--mutant", action="append", default=[], metavar="NAME", help="this mutant alone; repeatable")
+    parser.add_argument(
+        "--full", action="store_true", help="every mutant on every scenario, not only until every check was red once"
+    )
+    parser.add_argument(
+        "-n", "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="workers (%(default)s)"
+    )
+    parser.add_argument("--no-cache", action="store_true", help="run also what is known from an earlier time")
+    parser.add_argument("--runs", type=Path, metavar="DIR", help="where the run's folder is made")
+
+
+def run(arguments: argparse.Namespace, report: Report) -> int:
+    if arguments.jobs < 1:
+        raise UsageError("--jobs: expected at least 1")
+    mutants = find_mutants(arguments.mutants or _default_mutants(), arguments.mutant)
+    scenarios = [on_fakes(scenario) for scenario in select(arguments.scenarios)]
+    suites = {scenario.suite for scenario in scenarios}
+    if not arguments.full:
+        mutants = tuple(mutant for mutant in mutants if suites & set(mutant.suites))
+    good = {kind: getattr(arguments, str(kind)) or f"{sys.executable} -m {module}" for kind, module in _GOOD.items()}
+    proof = Proof(
+        mutants=mutants,
+        scenarios=scenarios,
+        good={kind: build_of(BASE, command, kind=kind, said_by=f"--{kind}") for kind, command in good.items()},
+        folder=new_run_folder(arguments.runs, "prove"),
+        full=arguments.full,
+        keep=not arguments.no_cache,
+    )
+    result = proof.run(arguments.jobs, report)
+    report.show(result)
+    return result.verdict.exit_status
+
+
+def _default_mutants() -> Path:
+    here = Path("gates") / "mutants"
+    return here if here.is_dir() else Path(harness.__file__).parent.parent / "gates" / "mutants"
+
+
+def on_fakes(scenario: Scenario) -> Scenario:
+    """The scenario with a fake where it wants a real server: a check is proven by what the fake can be made to do."""
+
+    def fake(spec: DecoderSpec) -> DecoderSpec:
+        return replace(spec, real=False, model="") if spec.real else spec
+
+    prefill = scenario.prefill and fake(scenario.prefill)
+    return replace(scenario, decoder=fake(scenario.decoder), prefill=prefill, known_red="")
+
+
+@dataclass(slots=True)
+class Proof:
+    """One proof: what is run, and what was found so far."""
+
+    mutants: Sequence[Mutant]
+    scenarios: Sequence[Scenario]
+    good: Mapping[Kind, Build]
+    folder: Path
+    full: bool
+    keep: bool
+    results: list[ScenarioResult] = field(default_factory=list)
+    crossing: Crossing = field(init=False)
+    _known: int = 0
+
+    def __post_init__(self) -> None:
+        self.crossing = Crossing([mutant for mutant in self.mutants if mutant.replaces is not Replaces.HARNESS])
+
+    def run(self, workers: int, report: Report) -> RunResult:
+        started, began = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
+        watches = self._watches()
+        before = _taken(watches)
+        cut = None
+        with terminating_as_interrupt():
+            try:
+                self._run_all(workers, report.listener(self._planned()), before)
+                uncaught = self._uncaught_by_tests()
+            except KeyboardInterrupt:
+                cut, uncaught = "interrupted: what was not run proves nothing", ()
+        moved = tuple(f"{name}: {line}" for name, watch in watches.items() for line in watch.moved_since(before[name]))
+        result = self._concluded(before, moved, uncaught, cut)
+        result = replace(result, started_at=started, duration_s=round(time.monotonic() - began, 3))
+        write_result(self.folder, result)
+        return result
+
+    # -- running
+
+    def _watches(self) -> dict[str, Provenance]:
+        watches = {f"{BASE} {kind}": _watch(build) for kind, build in self.good.items() if self._uses(kind)}
+        return watches | {mutant.name: _watch(self._build_of(mutant)) for mutant in self.mutants if _is_program(mutant)}
+
+    def _uses(self, kind: Kind) -> bool:
+        return any(scenario.under_test is kind for scenario in self.scenarios)
+
+    def _planned(self) -> int:
+        return len(self.scenarios) + sum(1 for _ in self._pairs())
+
+    def _pairs(self) -> Iterator[tuple[Mutant, Scenario]]:
+        for mutant in self.crossing.mutants:
+            for scenario in self.scenarios:
+                if self.full or scenario.suite in mutant.suites:
+                    yield mutant, scenario
+
+    def _run_all(self, workers: int, listener: Listener, before: Mapping[str, Fingerprint]) -> None:
+        cache = OutcomeCache(default_folder(), _ground())
+        base = iter([(None, scenario) for scenario in self.scenarios])
+        pairs = iter(list(self._pairs()))
+        waiting = len(self.scenarios)
+        keys: dict[Path, str] = {}
+
+        def next_job() -> ScenarioJob | None:
+            for mutant, scenario in base:
+                if (job := wanted(mutant, scenario)) is not None:
+                    return job
+            if waiting > 0:
+                return None
+            for mutant, scenario in pairs:
+                if self.crossing.is_wanted(mutant, (scenario.suite, scenario.name), full=self.full) and (
+                    job := wanted(mutant, scenario)
+                ):
+                    return job
+            return None
+
+        def wanted(mutant: Mutant | None, scenario: Scenario) -> ScenarioJob | None:
+            """The job, or None where the outcome is known from an earlier time and taken over."""
+            nonlocal waiting
+            job = self._job(mutant, scenario)
+            key = cache.key(_digest_of(job, mutant, before), scenario.file, f"{mutant and mutant.name} {job.options}")
+            found = cache.find(key, build=job.build.name) if self.keep else None
+            if found is None:
+                keys[job.folder] = key
+                return job
+            self._known += 1
+            waiting -= mutant is None
+            self._take(found, listener)
+            return None
+
+        for job, result in run_jobs(
+            workers, next_job, lambda job: listener.started(job.scenario.suite, job.scenario.name, job.build.name)
+        ):
+            waiting -= job.build.name == BASE
+            cache.keep(keys[job.folder], result)
+            self._take(result, listener)
+
+    def _take(self, result: ScenarioResult, listener: Listener) -> None:
+        self.crossing.add(result)
+        # Some hundred timelines make no report: what ran is in the folder of each.
+        self.results.append(replace(result, timeline=()))
+        listener.ended(result)
+
+    def _job(self, mutant: Mutant | None, scenario: Scenario) -> ScenarioJob:
+        name = BASE if mutant is None else mutant.name
+        build, options = self.good[scenario.under_test], Options()
+        if mutant is not None:
+            scenario = _with_faults(scenario, mutant)
+            build = replace(build, name=name)
+            if not mutant.only_faults and str(mutant.replaces) == str(scenario.under_test):
+                build = self._build_of(mutant)
+            elif not mutant.only_faults:
+                options = Options(stand_ins=((str(mutant.replaces), _stand_in(self._build_of(mutant))),))
+        return ScenarioJob(scenario, build, self.folder / name / scenario.suite / scenario.name, options)
+
+    def _build_of(self, mutant: Mutant) -> Build:
+        root, module = mutant.module
+        kind = Kind.DECODER if mutant.replaces is Replaces.DECODER else Kind.ROUTER
+        path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+        return Build(mutant.name, (sys.executable, "-m", module), default_profile(kind), {"PYTHONPATH": path})
+
+    def _uncaught_by_tests(self) -> tuple[str, ...]:
+        """Mutants of the harness that its own tests do not see."""
+        mutants = [mutant for mutant in self.mutants if mutant.replaces is Replaces.HARNESS]
+        return tuple(mutant.name for mutant in mutants if not _fails_its_tests(mutant, self.folder))
+
+    # -- concluding
+
+    def _concluded(
+        self, before: Mapping[str, Fingerprint], moved: Sequence[str], uncaught: Sequence[str], cut: str | None
+    ) -> RunResult:
+        comparisons = self.crossing.comparisons()
+        survivors = (*self.crossing.survivors(), *uncaught)
+        loud = self.crossing.suites_without_a_quiet_mutant(self._log_checks()) if self.full else ()
+        verdict = overall(comparisons, tainted=bool(moved), lacking=bool(survivors or loud))
+        return RunResult(
+            kind="prove",
+            verdict=Verdict.ERROR if cut is not None and verdict is not Verdict.TAINTED else verdict,
+            builds=tuple(self._builds(before)),
+            scenarios=tuple(self.results),
+            notes=tuple(self._notes(moved, survivors, loud, cut)),
+            folder=str(self.folder),
+            partial=cut is not None,
+            comparisons=comparisons,
+            warnings=tuple(f"{name}: {warning}" for name, taken in before.items() for warning in taken.warnings),
+        )
+
+    def _builds(self, before: Mapping[str, Fingerprint]) -> Iterator[BuildInfo]:
+        for kind, build in self.good.items():
+            if (taken := before.get(f"{BASE} {kind}")) is not None:
+                yield BuildInfo(BASE, build.command, taken.to_json() | {"under_test": str(kind)})
+        for mutant in self.mutants:
+            taken = before.get(mutant.name)
+            told = {"says": mutant.says, "suites": list(mutant.suites), "replaces": str(mutant.replaces)}
+            command = self._build_of(mutant).command if taken is not None else ()
+            yield BuildInfo(mutant.name, command, (taken.to_json() if taken is not None else {}) | told)
+
+    def _notes(
+        self, moved: Sequence[str], survivors: Sequence[str], loud: Sequence[str], cut: str | None
+    ) -> Iterator[str]:
+        if cut is not None:
+            yield cut
+        yield from (f"moved during the run: {line}" for line in moved)
+        yield from (f"{name} survived: nothing it is meant for turns red" for name in survivors)
+        for suite in loud:
+            yield f"{suite}: no mutant is red on a check that reads no log while every check of the log is green"
+        if self.full:
+            for suite, checks in self.crossing.alike():
+                yield f"{suite}: no mutant tells these apart: {'; '.join(checks)}"
+        if self._known:
+            yield f"{self._known} of {len(self.results)} outcomes were known from an earlier time"
+
+    def _log_checks(self) -> set[tuple[str, str, str]]:
+        return {
+            (scenario.suite, scenario.name, named.name)
+            for scenario in self.scenarios
+            for named in scenario.checks
+            if any(look.key.startswith("log") for look in looks(named.check))
+        }
+
+
+def _stand_in(build: Build) -> tuple[str, ...]:
+    return ("env", *(f"{name}={value}" for name, value in build.env.items()), *build.command)
+
+
+def _is_program(mutant: Mutant) -> bool:
+    return not mutant.only_faults and mutant.replaces is not Replaces.HARNESS
+
+
+def _watch(build: Build) -> Provenance:
+    provenance = contender(build).provenance
+    assert isinstance(provenance, Provenance)
+    return provenance
+
+
+def _taken(watches: Mapping[str, Provenance]) -> dict[str, Fingerprint]:
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        return dict(zip(watches, pool.map(lambda watch: watch.take(), watches.values()), strict=True))
+
+
+def _ground() -> str:
+    """What all outcomes rest on: the harness that judges and the fakes that play."""
+    watches = {module: Provenance((sys.executable, "-m", module), cwd=Path.cwd()) for module in _GROUND}
+    return " ".join(taken.digest for taken in _taken(watches).values())
+
+
+def _digest_of(job: ScenarioJob, mutant: Mutant | None, before: Mapping[str, Fingerprint]) -> str:
+    """The content of the build under test, and of the mutant where that is another program."""
+    good = before[f"{BASE} {job.scenario.under_test}"].digest
+    return good if mutant is None or mutant.name not in before else f"{good} {before[mutant.name].digest}"
+
+
+def _with_faults(scenario: Scenario, mutant: Mutant) -> Scenario:
+    decoder = replace(scenario.decoder, faults=(*scenario.decoder.faults, *mutant.decoder_faults))
+    provider = scenario.provider
+    if mutant.provider_faults and provider is not None:
+        provider = ProviderSpec(faults=(*provider.faults, *mutant.provider_faults), command=provider.command)
+    return replace(scenario, decoder=decoder, provider=provider)
+
+
+def _fails_its_tests(mutant: Mutant, folder: Path) -> bool:
+    """Whether pytest, with the mutant as a plugin, finds a failure. Its output is kept beside the run."""
+    root, module = mutant.module
+    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    command = (sys.executable, "-m", "pytest", "-q", "-x", "-p", module, "-p", "no:cacheprovider", *mutant.tests)
+    log = folder / f"{mutant.name}.log"
+    with log.open("wb") as output:
+        status = subprocess.run(
+            command,
+            cwd=root,
+            env={**os.environ, "PYTHONPATH": path},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            timeout=_TESTS_DEADLINE_S,
+        ).returncode
+    return status == 1
