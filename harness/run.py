@@ -226,6 +226,8 @@ class Run:
             await process.read_to_end()
             process.output.close()
         self.findings += [f"{left} was left" for left in files_left(self.folders)]
+        if not self._url:
+            self.findings.clear()  # a build that was never ready was cut off by us in the middle of its start
         self._record = self._recorded()
         self._write_client_log()
 

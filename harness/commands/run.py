@@ -7,15 +7,17 @@ could not be observed, nothing was, or the build changed while it was tested.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shlex
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.errors import UsageError
+from harness.errors import Unavailable, UsageError
+from harness.models import resolve
 from harness.near import did_you_mean
-from harness.plan import Options
+from harness.plan import TOY, Options
 from harness.profiles import Build
 from harness.proof.contenders import build_of
 from harness.proof.scenario_runs import run_series
@@ -68,6 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"there is no build to test; say {flags}")
     build = build_of("build", command, kind=kind, profile=arguments.profile, env=arguments.env, said_by=f"--{kind}")
     refuse_missing_command(build, f"--{kind}")
+    refuse_bad_model(arguments.model)
     report = outputs.Outputs(arguments)
     result = run_series(
         "run",
@@ -143,6 +146,13 @@ def refuse_missing_command(build: Build, flag: str) -> None:
     """A command that is not there is the person's mistake, and said before anything is started."""
     if shutil.which(build.command[0]) is None:
         raise UsageError(f"{flag}: no such command: {build.command[0]}")
+
+
+def refuse_bad_model(model: str | None) -> None:
+    """A model file that is missing or damaged is said before anything is started; a name may still be fetched."""
+    if model is not None and model.partition(":")[0] != TOY:
+        with contextlib.suppress(Unavailable):
+            resolve(model)
 
 
 def _go_on(result: ScenarioResult) -> bool:

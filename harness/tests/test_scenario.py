@@ -82,7 +82,7 @@ BAD = {
                                           "checks.it is answered.log.matches", "no regular expression"),
     "a reference to nothing": ("status: 200", "status: {same_as: decoder.shar.slot}", 11,
                                "checks.it is answered.reply.status.same_as", "did you mean"),
-    "no YAML at all": ("provider: {}", "provider: {", 5, "", "no valid YAML"),
+    "no YAML at all": ("provider: {}", "provider: {", 6, "", "no valid YAML"),
     "a real decoder with faults": ("faults: [kvshare-refuse]", "real: true, model: m, faults: [kvshare-refuse]", 3,
                                    "decoder", "plays no faults"),
 }  # fmt: skip
