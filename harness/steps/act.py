@@ -18,7 +18,10 @@ from harness.errors import HarnessError
 from harness.prompts import words
 from harness.record import StepRecord
 from harness.steps.damage import damage
-from harness.steps.spec import Call, Complete, Damage, EarlierPart, FreshPart, Part, Restart, SlotAction, Step
+from harness.steps.engine_act import EngineActor, EngineAt
+from harness.steps.engine_spec import Decode, Get, Meta, On, Prefill, Put
+from harness.steps.prompt_parts import EarlierPart, FreshPart, Part
+from harness.steps.spec import Call, Complete, Damage, Restart, SlotAction, Step
 from wire.errors import WireError
 from wire.sse import SseDecoder, SseEvent
 
@@ -38,8 +41,13 @@ class Actor:
     slots: Path
     rng: Random
     restart: Restarter
+    engines: Mapping[On, EngineAt] = field(default_factory=dict)
     done: dict[str, StepRecord] = field(default_factory=dict)
     _running: dict[str, _Running] = field(default_factory=dict)
+    _engine: EngineActor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._engine = EngineActor(self.http, self._tokenized_at)
 
     async def all(self, steps: Sequence[Step]) -> None:
         """Every step in order. Requests that failed are part of the record; what cannot be done at all raises."""
@@ -78,6 +86,10 @@ class Actor:
                 begun = asyncio.Event()
                 task = asyncio.create_task(self._ask(step, method, path, body, prompt, begun))
                 self._running[step.name] = _Running(task, begun)
+            case Prefill() | Get() | Put() | Meta() | Decode():
+                prompt = await self._prompt(step.act)
+                done = self._engine.do(step, step.act, self.engines[step.on], prompt)
+                self._running[step.name] = _Running(asyncio.create_task(done), asyncio.Event())
 
     async def _request(self, step: Step) -> tuple[str, str, bytes | None, tuple[int, ...]]:
         """Method, path, body and, for a completion, the prompt's ids."""
@@ -90,9 +102,14 @@ class Actor:
                 asked = {"filename": file} if file else {}
                 return "POST", f"/slots/{step.slot}?action={action}", json.dumps(asked).encode(), ()
             case Complete():
-                prompt = [token for part in step.act.prompt for token in await self._ids(part)]
-                return "POST", "/completion", json.dumps(_body(step.act, step.slot, prompt)).encode(), tuple(prompt)
+                prompt = await self._prompt(step.act)
+                return "POST", "/completion", json.dumps(_body(step.act, step.slot, prompt)).encode(), prompt
         raise AssertionError(f"step {step.name} sends no request")
+
+    async def _prompt(self, act: object) -> tuple[int, ...]:
+        """The ids of the act's prompt, where it has one."""
+        parts: Sequence[Part] = getattr(act, "prompt", ())
+        return tuple([token for part in parts for token in await self._ids(part)])
 
     async def _ids(self, part: Part) -> Sequence[int]:
         match part:
@@ -115,10 +132,16 @@ class Actor:
         return earlier
 
     async def _tokenized(self, text: str) -> tuple[int, ...]:
-        async with asyncio.timeout(_TOKENIZE_S), self.http.post(f"{self.url}/tokenize", json={"content": text}) as got:
+        return await self._tokenized_at(self.url, text)
+
+    async def _tokenized_at(self, url: str, text: str) -> tuple[int, ...]:
+        async with asyncio.timeout(_TOKENIZE_S), self.http.post(f"{url}/tokenize", json={"content": text}) as got:
             if got.status != 200:
                 raise HarnessError(f"the decoder answered /tokenize with {got.status}")
             return tuple(int(token) for token in (await got.json())["tokens"])
+
+    def _url_of(self, step: Step) -> str:
+        return self.engines[step.on].url if step.on is On.PEER else self.url
 
     async def _ask(
         self, step: Step, method: str, path: str, body: bytes | None, prompt: tuple[int, ...], begun: asyncio.Event
@@ -127,7 +150,7 @@ class Actor:
         try:
             async with (
                 asyncio.timeout(step.deadline_s),
-                self.http.request(method, self.url + path, data=body, headers=_JSON) as response,
+                self.http.request(method, self._url_of(step) + path, data=body, headers=_JSON) as response,
             ):
                 await reading.take(response)
         except TimeoutError:

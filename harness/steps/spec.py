@@ -1,4 +1,4 @@
-"""The steps of a scenario as values, and the shapes they have in a file.
+"""The steps of a scenario as values, and the shapes they have in a file. An engine's own are in `engine_spec`.
 
     steps:
       - {name: cold, slot: 0, complete: {prompt: [{tokens: 200}], n_predict: 32}}
@@ -14,33 +14,15 @@ seam. A step waits for those before it, unless `once` says to send it as soon as
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from harness.shapes import Fields, Flag, Key, ListOf, MapOf, Plain, Seconds, Shape, Text, Whole
+from harness.shapes import Fields, Flag, Key, ListOf, MapOf, OneOf, Plain, Seconds, Shape, Text, Whole
+from harness.steps.engine_spec import ENGINE_ACTS, MEANS, Decode, EngineAct, Get, On, Prefill, Put
+from harness.steps.prompt_parts import PART, EarlierPart, Part
 
 DEADLINE_S = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class FreshPart:
-    """So many token ids that no other part has."""
-
-    tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierPart:
-    """What an earlier step was asked (`reply` false) or answered; `first` ids of it, or all but the last `drop`."""
-
-    step: str
-    reply: bool
-    first: int | None = None
-    drop: int = 0
-
-
-Part = FreshPart | EarlierPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,59 +80,30 @@ class Damage:
     write_u32: Mapping[int, int] = field(default_factory=dict)
 
 
-Act = Complete | SlotAction | Call | Restart | Damage
+Act = Complete | SlotAction | Call | Restart | Damage | EngineAct
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step. `slot` None leaves the choice to the decoder."""
+    """One step. `slot` None leaves the choice to the decoder; `on` is which engine it is done to."""
 
     name: str
     act: Act
     slot: int | None = None
     once: str = ""
     deadline_s: float = DEADLINE_S
+    on: On = On.BUILD
 
 
 _NAME = Text(r"[A-Za-z0-9_.-]+", "a name of letters, digits, '_', '-' and '.'")
 _FILE = Text(means="a file's name")
-_ACTS = ("complete", *Action, "call", "restart", "damage")
+_ACTS = ("complete", *Action, "call", "restart", "damage", *ENGINE_ACTS)
 
-
-def _part(
-    tokens: int | None = None,
-    prompt_of: str | None = None,
-    reply_of: str | None = None,
-    first: int | None = None,
-    drop: int = 0,
-) -> Part:
-    given = [each for each in (tokens, prompt_of, reply_of) if each is not None]
-    if len(given) != 1:
-        raise ValueError("expected one of tokens, prompt_of, reply_of")
-    if tokens is not None:
-        if first is not None or drop:
-            raise ValueError("first and drop go with prompt_of and reply_of")
-        return FreshPart(tokens)
-    if first is not None and drop:
-        raise ValueError("expected one of first, drop")
-    return EarlierPart(str(prompt_of or reply_of), prompt_of is None, first, drop)
-
-
-_PART: Shape[Part] = Fields(
-    _part,
-    {
-        "tokens": Key(Whole(1, 1_000_000), "so many fresh token ids"),
-        "prompt_of": Key(_NAME, "the prompt of an earlier step"),
-        "reply_of": Key(_NAME, "the reply of an earlier step"),
-        "first": Key(Whole(1), "only so many of its ids"),
-        "drop": Key(Whole(1), "without so many of its last ids"),
-    },
-)
 
 _COMPLETE = Fields(
     Complete,
     {
-        "prompt": Key(ListOf(_PART, least=1), "the parts of the prompt", required=True),
+        "prompt": Key(ListOf(PART, least=1), "the parts of the prompt", required=True),
         "n_predict": Key(Whole(0, 100_000), "32 unless said"),
         "stream": Key(Flag(), "as an event stream, so that `once` can wait for its first token"),
         "body": Key(MapOf(Plain()), "more fields of the body"),
@@ -217,14 +170,21 @@ _DAMAGE = Fields(
 )
 
 
-def _step(name: str = "", slot: int | None = None, once: str = "", deadline_s: float = DEADLINE_S, **acts: Any) -> Step:
+def _step(
+    name: str = "",
+    slot: int | None = None,
+    once: str = "",
+    deadline_s: float = DEADLINE_S,
+    on: str = On.BUILD,
+    **acts: Any,
+) -> Step:
     if len(acts) != 1:
         raise ValueError(f"expected one of {', '.join(_ACTS)}")
     kind, value = next(iter(acts.items()))
     act: Act = SlotAction(Action(kind), "" if kind == Action.ERASE else value) if kind in tuple(Action) else value
-    if isinstance(act, SlotAction) and slot is None:
+    if isinstance(act, SlotAction | EngineAct) and slot is None:
         raise ValueError(f"{kind} needs a slot")
-    return Step(name, act, slot, once, deadline_s)
+    return Step(name, act, slot, once, deadline_s, On(on))
 
 
 _STEP = Fields(
@@ -241,6 +201,8 @@ _STEP = Fields(
         "call": Key(_CALL, "any request"),
         "restart": Key(_RESTART, "end the decoder and start it afresh"),
         "damage": Key(_DAMAGE, "change a file in the slot-save folder"),
+        "on": Key(OneOf(tuple(On)), "the engine it is done to: the build under test unless said"),
+        **{name: Key(shape, MEANS[name]) for name, shape in ENGINE_ACTS.items()},
     },
 )
 
@@ -249,10 +211,7 @@ STEPS: Shape[tuple[Step, ...]] = ListOf(_STEP, least=1)
 
 def named(steps: Sequence[Step]) -> tuple[Step, ...]:
     """Steps without a name are called by their number."""
-    return tuple(
-        Step(each.name or str(number), each.act, each.slot, each.once, each.deadline_s)
-        for number, each in enumerate(steps, 1)
-    )
+    return tuple(replace(each, name=each.name or str(number)) for number, each in enumerate(steps, 1))
 
 
 def problems(steps: Sequence[Step]) -> Iterator[str]:
@@ -262,16 +221,29 @@ def problems(steps: Sequence[Step]) -> Iterator[str]:
         if step.name in earlier:
             yield f"two steps are called {step.name!r}"
         for name in _named_by(step):
-            if not isinstance(getattr(earlier.get(name), "act", None), Complete):
-                yield f"step {step.name}: no earlier step that completes is called {name!r}"
+            if not isinstance(getattr(earlier.get(name), "act", None), Complete | Prefill | Decode):
+                yield f"step {step.name}: no earlier step that has a prompt is called {name!r}"
+        for name in _state_named_by(step):
+            if not isinstance(getattr(earlier.get(name), "act", None), Prefill | Get):
+                yield f"step {step.name}: no earlier step that leaves state is called {name!r}"
         earlier[step.name] = step
 
 
 def _named_by(step: Step) -> Iterator[str]:
     if step.once:
         yield step.once
-    if isinstance(step.act, Complete):
+    if isinstance(step.act, Complete | Prefill | Decode):
         yield from (part.step for part in step.act.prompt if isinstance(part, EarlierPart))
+
+
+def _state_named_by(step: Step) -> Iterator[str]:
+    if isinstance(step.act, Put | Decode) and step.act.state_of:
+        yield step.act.state_of
+
+
+def done_to_engines(steps: Sequence[Step]) -> bool:
+    """Whether any of the steps needs an engine's RPC port."""
+    return any(isinstance(step.act, EngineAct) for step in steps)
 
 
 def files_made(steps: Sequence[Step]) -> frozenset[str]:
