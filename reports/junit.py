@@ -20,6 +20,7 @@ _OUTCOME = {
     CheckVerdict.UNSTABLE: "failure",
     CheckVerdict.ERROR: "error",
     CheckVerdict.SKIPPED: "skipped",
+    CheckVerdict.UNPROVEN: "failure",
 }
 _STATUS_OUTCOME = {Status.FAIL: "failure", Status.ERROR: "error", Status.SKIP: "skipped"}
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.result import BuildInfo, CheckResult, CheckVerdict, Comparison, RunResult, Status
+from reports import proof
 from reports.counts import meaning, of_build, tally_text, timing_text, verdict_text
 from reports.printable import printable
 
@@ -16,8 +17,11 @@ _MAX_DETAIL = 300
 def render(result: RunResult) -> str:
     lines = [f"**kvgate {result.kind}: {result.verdict}**, {meaning(result.verdict)}", ""]
     lines += _partial(result)
-    lines += _builds(result)
-    lines += _comparisons(result) if result.comparisons else _checks(result)
+    if result.kind == proof.KIND:
+        lines += _proof(result)
+    else:
+        lines += _builds(result)
+        lines += _comparisons(result) if result.comparisons else _checks(result)
     lines += [f"- {escaped(note)}" for note in (*result.notes, *result.warnings)]
     lines += [f"- {escaped(timing_text(timing))}" for timing in result.timings]
     return "\n".join(lines).rstrip("\n") + "\n"
@@ -52,6 +56,21 @@ def _fingerprint(build: BuildInfo) -> str:
     for tree in build.fingerprint.get("trees", ()):
         parts.append(f"git {tree['commit'][:10]}{' (changed)' if tree['dirty'] else ''}")
     return ", ".join(code(part) for part in parts if part) or "none"
+
+
+def _proof(result: RunResult) -> Iterator[str]:
+    """Every check with the mutants that turn it red, a table for each suite; then the mutants."""
+    yield f"{verdict_text(result)}."
+    for suite in dict.fromkeys(each.suite for each in result.comparisons):
+        yield from ("", f"## {escaped(suite)}", "", "| scenario | check | red on |", "|---|---|---|")
+        for each in result.comparisons:
+            if each.suite == suite:
+                red = ", ".join(map(code, proof.red_on(each))) or f"**{each.verdict}**"
+                yield f"| {escaped(each.scenario)} | {escaped(each.check)} | {red} |"
+    yield from ("", "## Mutants", "", "| mutant | checks it turns red | what is wrong with it |", "|---|---|---|")
+    for mutant in proof.mutants(result):
+        yield f"| {code(mutant.name)} | {mutant.red} | {escaped(mutant.says)} |"
+    yield ""
 
 
 def _comparisons(result: RunResult) -> Iterator[str]:

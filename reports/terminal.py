@@ -24,6 +24,7 @@ from harness.result import (
     Status,
     Verdict,
 )
+from reports import proof
 from reports.counts import meaning, of_build, seconds_text, tally_text, timing_text, verdict_text
 from reports.printable import printable, shortened, wrapped
 
@@ -36,9 +37,10 @@ _VERDICT_COLOUR = {
     CheckVerdict.RED_ON_BOTH: "red",
     CheckVerdict.UNSTABLE: "yellow",
     CheckVerdict.ERROR: "yellow",
+    CheckVerdict.UNPROVEN: "red",
 }
 _GOOD = {Verdict.OK, Verdict.PROVEN}
-_CONVICTED = {Verdict.FAILED, Verdict.REGRESSION, Verdict.FAILING, Verdict.UNEXPECTED}
+_CONVICTED = {Verdict.FAILED, Verdict.REGRESSION, Verdict.FAILING, Verdict.UNEXPECTED, Verdict.UNPROVEN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,10 @@ def on(stream: TextIO) -> Screen:
 
 def render(result: RunResult, screen: Screen | None = None) -> str:
     screen = screen or Screen()
-    body = _compared(result, screen) if result.comparisons else _listed(result, screen)
+    if result.kind == proof.KIND:
+        body = _proven(result, screen)
+    else:
+        body = _compared(result, screen) if result.comparisons else _listed(result, screen)
     return "\n".join([*body, *_closing(result, screen)]) + "\n"
 
 
@@ -108,6 +113,27 @@ def _evidence(check: CheckResult, screen: Screen) -> Iterator[str]:
     yield from wrapped(check.detail, screen.width, " " * 8)
     if check.where:
         yield from (screen.paint(line, "dim") for line in wrapped(f"in {check.where}", screen.width, " " * 8))
+
+
+def _proven(result: RunResult, screen: Screen) -> Iterator[str]:
+    """What is not proven, and each mutant with the number of checks it turned red."""
+    last = None
+    for each in proof.lacking(result):
+        if (each.suite, each.scenario) != last:
+            last = (each.suite, each.scenario)
+            yield from (screen.paint(line, "bold") for line in wrapped(" / ".join(last), screen.width))
+        colour = _VERDICT_COLOUR.get(each.verdict, "yellow")
+        first, *rest = wrapped(each.check, screen.width - 12) or [""]
+        yield f"  {screen.paint(f'{each.verdict:<9}', colour)} {first}"
+        yield from (f"            {line}" for line in rest)
+    if last is not None:
+        yield ""
+    for mutant in proof.mutants(result):
+        red = screen.paint(f"{mutant.red:>4} red", "green" if mutant.red else "red")
+        first, *rest = wrapped(f"{mutant.name}: {mutant.says}", screen.width - 10) or [""]
+        yield f"{red}  {first}"
+        yield from (f"          {line}" for line in rest)
+    yield ""
 
 
 def _compared(result: RunResult, screen: Screen) -> Iterator[str]:

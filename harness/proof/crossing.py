@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.proof.mutants import Mutant
-from harness.result import CheckVerdict, Comparison, RunResult, ScenarioResult, Status, Tally, Verdict
+from harness.result import LEFT_BEHIND, CheckVerdict, Comparison, RunResult, ScenarioResult, Status, Tally, Verdict
 
 BASE = "base"
 _CheckId = tuple[str, str, str]
@@ -35,6 +35,8 @@ class Crossing:
                 self.seen.setdefault(identity, {})[result.build] = check.status
                 if check.status is Status.FAIL:
                     self.reds.setdefault(identity, []).append(result.build)
+        if result.build == BASE and result.left_behind:
+            self.base[result.suite, result.scenario, LEFT_BEHIND] = Status.FAIL
 
     def is_wanted(self, mutant: Mutant, scenario: _ScenarioId, *, full: bool) -> bool:
         """Whether running this mutant on this scenario can still tell something.

@@ -132,12 +132,19 @@ class Scan:
     def with_own_packages(self, site: tuple[str, ...]) -> list[str]:
         """The files found, and beside them all module files of the folders that are the program's own packages."""
         found = set(self.files.values())
-        for folders in self.folders.values():
+        for name, folders in self.folders.items():
             for folder in folders:
-                if not folder.startswith(site) and os.path.isdir(folder):
+                if not folder.startswith(site) and os.path.isdir(folder) and not self._is_a_mere_step(name):
                     names = (name for name in os.listdir(folder) if name.endswith(_SUFFIXES))
                     found.update(os.path.join(folder, name) for name in names)
         return sorted(found)
+
+    def _is_a_mere_step(self, package: str) -> bool:
+        """A package with nothing in it that was only gone through, to a package below."""
+        below = [name for name in (*self.files, *self.folders) if name.rpartition(".")[0] == package]
+        init = self.files.get(package)
+        empty = init is None or not read(init).strip()
+        return empty and bool(below) and all(name in self.folders for name in below)
 
 
 def _compiled(folder: str, child: str) -> str | None:

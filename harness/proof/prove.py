@@ -124,7 +124,9 @@ class Proof:
                 uncaught = self._uncaught_by_tests()
             except KeyboardInterrupt:
                 cut, uncaught = "interrupted: what was not run proves nothing", ()
-        moved = tuple(f"{name}: {line}" for name, watch in watches.items() for line in watch.moved_since(before[name]))
+        moved = tuple(
+            dict.fromkeys(line for name, watch in watches.items() for line in watch.moved_since(before[name]))
+        )
         result = self._concluded(before, moved, uncaught, cut)
         result = replace(result, started_at=started, duration_s=round(time.monotonic() - began, 3))
         write_result(self.folder, result)
@@ -236,13 +238,13 @@ class Proof:
             folder=str(self.folder),
             partial=cut is not None,
             comparisons=comparisons,
-            warnings=tuple(f"{name}: {warning}" for name, taken in before.items() for warning in taken.warnings),
+            warnings=tuple(dict.fromkeys(warning for taken in before.values() for warning in taken.warnings)),
         )
 
     def _builds(self, before: Mapping[str, Fingerprint]) -> Iterator[BuildInfo]:
         for kind, build in self.good.items():
             if (taken := before.get(f"{BASE} {kind}")) is not None:
-                yield BuildInfo(BASE, build.command, taken.to_json() | {"under_test": str(kind)})
+                yield BuildInfo(f"{BASE} {kind}", build.command, taken.to_json())
         for mutant in self.mutants:
             taken = before.get(mutant.name)
             told = {"says": mutant.says, "suites": list(mutant.suites), "replaces": str(mutant.replaces)}

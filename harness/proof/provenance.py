@@ -35,7 +35,10 @@ _SHELLS = {"sh", "bash", "dash", "zsh", "ksh", "fish"}
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """Everything known about a command at one moment. `watched` are stamps of every file and folder looked at."""
+    """Everything known about a command at one moment. `watched` are stamps of every file and folder looked at.
+
+    `words` are what the command says beside the files it names: a module, flags.
+    """
 
     program: FileFact | None
     elf: Elf | None
@@ -46,14 +49,18 @@ class Fingerprint:
     trees: tuple[SourceTree, ...]
     version: str | None = None
     warnings: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     watched: Mapping[str, Stamp | None] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
-        """One digest of all content that runs: what a history or a cache is keyed by. Times and trees are not in it."""
+        """One digest of all content that runs, and of how: what a history or a cache is keyed by.
+
+        Times, places and trees are not in it.
+        """
         parts = [self.program, *self.libraries, *self.modules, *self.arguments]
         lines = [f"{Path(part.path).name} {part.sha256}" for part in parts if part is not None]
-        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        return hashlib.sha256("\n".join([*lines, *self.words]).encode("utf-8", "surrogateescape")).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
         program = self.program
@@ -107,6 +114,7 @@ class Provenance:
             trees=trees,
             version=version() if version else None,
             warnings=tuple(self._warnings(fact, elf, trees, python, scan)),
+            words=tuple(word for word in self._command[1:] if not os.path.exists(self._cwd / word)),
             watched=_stamps((fact, *libraries, *modules, *arguments)),
         )
 
@@ -126,8 +134,10 @@ class Provenance:
         """The files that the command names beside the program: a script, a configuration, a model."""
         found: dict[str, FileFact] = {}
         for word in self._command[1:]:
-            path = (self._cwd / word.rpartition("=")[2]).resolve() if word else self._cwd
-            if not path.is_file() or path == program or (stamp := stamp_of(str(path))) is None:
+            named = self._cwd / word.rpartition("=")[2]
+            if not os.path.isfile(named) or (path := named.resolve()) == program:
+                continue
+            if (stamp := stamp_of(str(path))) is None:
                 continue
             large = stamp.size > _MAX_DIGESTED_ARGUMENT
             fact = FileFact(str(path), "", stamp.size, stamp.mtime_ns, stamp.inode) if large else None

@@ -20,6 +20,7 @@ from harness.result import (
     Tally,
     Verdict,
 )
+from reports import proof
 from reports.counts import meaning, of_build, seconds_text, tally_text, timing_text, verdict_text
 from reports.html import timeline
 from reports.html.markup import cell, code, escaped, escaped_lines, table
@@ -39,6 +40,7 @@ _OVERALL_CLASS = {
     Verdict.REGRESSION: "bad",
     Verdict.FAILING: "bad",
     Verdict.UNEXPECTED: "bad",
+    Verdict.UNPROVEN: "bad",
 }
 # Nothing may be loaded or run, even if hostile text found a way into the page.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -121,7 +123,9 @@ def _value(value: object) -> str:
 
 def _checks(result: RunResult) -> Iterator[str]:
     yield "<h2>Checks</h2>"
-    if result.comparisons:
+    if result.kind == proof.KIND:
+        yield table(["check", "red on", "verdict"], _proof_rows(result.comparisons), "proof")
+    elif result.comparisons:
         builds = [build.name for build in result.builds]
         yield table(["check", *map(escaped, builds), "verdict"], _comparison_rows(result.comparisons, builds), "checks")
     elif result.scenarios:
@@ -138,6 +142,17 @@ def _comparison_rows(comparisons: Sequence[Comparison], builds: Sequence[str]) -
             yield [_group(each.suite, each.scenario, len(builds) + 2)]
         cells = [cell(each.tallies[build].word, _tally_class(each.tallies[build])) for build in builds]
         yield [cell(escaped(each.check)), *cells, cell(str(each.verdict), _VERDICT_CLASS.get(each.verdict, "faint"))]
+
+
+def _proof_rows(comparisons: Sequence[Comparison]) -> Iterator[list[str]]:
+    last = None
+    for each in comparisons:
+        if (each.suite, each.scenario) != last:
+            last = (each.suite, each.scenario)
+            yield [_group(each.suite, each.scenario, 3)]
+        red = escaped(", ".join(proof.red_on(each)))
+        kind = "good" if each.verdict is CheckVerdict.PROVEN else _VERDICT_CLASS.get(each.verdict, "bad")
+        yield [cell(escaped(each.check)), cell(red, "faint"), cell(str(each.verdict), kind)]
 
 
 def _tally_class(tally: Tally) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from harness.proof.crossing import BASE, Crossing, overall
 from harness.proof.mutants import Mutant
-from harness.result import CheckResult, CheckVerdict, ScenarioResult, Status, Verdict
+from harness.result import LEFT_BEHIND, CheckResult, CheckVerdict, ScenarioResult, Status, Verdict
 
 OK, FAIL, ERROR, SKIP = Status.OK, Status.FAIL, Status.ERROR, Status.SKIP
 LOG = {("suite", "s", "log")}
@@ -51,6 +51,14 @@ def test_a_check_that_is_red_on_the_base_is_not_proven_by_a_mutant():
     crossed.add(answers("m", pinned=FAIL, log=FAIL))
     assert verdicts(crossed) == {"pinned": CheckVerdict.BROKEN, "log": CheckVerdict.SKIPPED}
     assert crossed.survivors() == ("m",)
+
+
+def test_what_the_base_leaves_behind_is_red_on_it():
+    left = ScenarioResult("suite", "s", BASE, answers(BASE, pinned=OK).checks, left_behind=("a socket",))
+    crossed = crossing(mutant("m"), base=left)
+    crossed.add(answers("m", pinned=FAIL))
+    assert verdicts(crossed)[LEFT_BEHIND] is CheckVerdict.BROKEN
+    assert overall(crossed.comparisons(), tainted=False, lacking=False) is Verdict.FAILING
 
 
 def test_nothing_more_is_wanted_once_all_is_proven_and_every_mutant_was_seen():

@@ -210,6 +210,10 @@ def test_a_program_that_is_not_there_is_a_warning_and_no_crash(tmp_path):
     assert taken.warnings == ("./nowhere: no such program",)
 
 
+def test_a_word_that_is_no_file_name_is_no_crash(tree):
+    assert provenance(tree, sys.executable, "-c", "import acme_router  # " + "x" * 5000, "a\0b").take().modules
+
+
 def test_the_digest_follows_content_and_not_place_or_time(tree, tmp_path):
     first = provenance(tree).take().digest
     copy = tmp_path / "copy"
@@ -217,6 +221,27 @@ def test_the_digest_follows_content_and_not_place_or_time(tree, tmp_path):
     assert provenance(copy).take().digest == first
     edit_module(copy)
     assert provenance(copy).take().digest != first
+
+
+def test_the_digest_tells_programs_of_the_same_files_apart(tree):
+    commands = [("-m", "acme_router.core"), ("-m", "acme_router.plugin"), ("-m", "acme_router.core", "--strict")]
+    assert len({provenance(tree, sys.executable, *words).take().digest for words in commands}) == 3
+
+
+def test_a_package_that_is_only_gone_through_is_not_the_program(tree):
+    inner = tree / "outer" / "inner"
+    inner.mkdir(parents=True)
+    for file in (
+        tree / "outer" / "__init__.py",
+        tree / "outer" / "test_it.py",
+        inner / "__init__.py",
+        inner / "run.py",
+    ):
+        file.write_text("")
+    taken = names(provenance(tree, sys.executable, "-m", "outer.inner.run").take().modules)
+    assert taken == ["__init__.py", "__init__.py", "run.py"]
+    (tree / "outer" / "__init__.py").write_text("import pkgutil\n")
+    assert "test_it.py" in names(provenance(tree, sys.executable, "-m", "outer.inner.run").take().modules)
 
 
 def test_the_version_is_what_the_program_prints(tree):
