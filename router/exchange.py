@@ -84,9 +84,7 @@ class Exchange:
         self._say(total_ms)
 
     def _count(self, metrics: Metrics, total_ms: float) -> None:
-        metrics.requests.labels(self.route, str(self.ending)).inc()
-        metrics.reasons.labels(self.route, self.reason).inc()
-        metrics.duration.labels(self.route).observe(total_ms / 1e3)
+        metrics.ended(self.route, self.reason, str(self.ending), total_ms / 1e3)
         if self.first_byte_ms is not None:
             metrics.first_byte.labels(self.route).observe(self.first_byte_ms / 1e3)
         if self.timings is not None:

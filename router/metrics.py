@@ -35,6 +35,12 @@ class Metrics:
         )
         self.decoder_restarts = self._counter("kvgate_decoder_restarts", "Starts of the child decoder after its first.")
 
+    def ended(self, route: str, reason: str, outcome: str, seconds: float) -> None:
+        """One request has ended."""
+        self.requests.labels(route, outcome).inc()
+        self.reasons.labels(route, reason).inc()
+        self.duration.labels(route).observe(seconds)
+
     def watch(self, name: str, text: str, read: Callable[[], float]) -> None:
         """A gauge that is read when it is asked for."""
         Gauge(name, text, registry=self.registry).set_function(read)

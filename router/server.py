@@ -11,7 +11,6 @@ import time
 import traceback
 
 from aiohttp import web
-from aiohttp.web_exceptions import HTTPException
 from aiohttp.web_request import BaseRequest
 
 from router.config import Config
@@ -145,19 +144,27 @@ class Front:
         too_large = Refusal(413, "invalid_request_error", f"the request body is larger than {limit} bytes")
         if client.content_length is not None and client.content_length > limit:
             raise too_large
-        parts, size = [], 0
         try:
-            while not client.content.at_eof():
-                async with asyncio.timeout(self._config.timeouts.stream):
-                    part = await client.content.readany()
-                size += len(part)
-                if size > limit:
-                    raise too_large
-                parts.append(part)
+            if client.content.is_eof():
+                raw = client.content.read_nowait()
+            else:
+                raw = await self._slow_body(client, limit)
         except TimeoutError:
             raise Refusal(408, "invalid_request_error", "the request body did not come") from None
-        except (HTTPException, web.PayloadAccessError, ValueError) as error:
+        except (web.RequestPayloadError, web.PayloadAccessError) as error:
             raise Refusal(400, "invalid_request_error", f"the request body is broken: {error}") from None
+        if len(raw) > limit:
+            raise too_large
+        return raw
+
+    async def _slow_body(self, client: BaseRequest, limit: int) -> bytes:
+        """A body that is still on its way; what is beyond `limit` is not waited for."""
+        parts: list[bytes] = []
+        size = 0
+        while not client.content.at_eof() and size <= limit:
+            async with asyncio.timeout(self._config.timeouts.stream):
+                parts.append(await client.content.readany())
+            size += len(parts[-1])
         return b"".join(parts)
 
     def _enter(self, exchange: Exchange) -> None:
