@@ -66,7 +66,7 @@ class Decoder:
 async def _done(
     steps: list[Step], folder: Path, decoder: Decoder, restart: Callable[[str], Awaitable[str]] | None
 ) -> dict[str, StepRecord]:
-    runner = web.AppRunner(decoder.app())
+    runner = web.AppRunner(decoder.app(), shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()

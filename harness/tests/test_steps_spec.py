@@ -53,8 +53,8 @@ def test_files_that_steps_ask_for_are_known(tmp_path: Path) -> None:
     ("old", "new", "said"),
     [
         ("under_test: decoder", "under_test: router", r"steps are done to a decoder"),
-        ("prompt_of: cold", "prompt_of: saved", r"step again: no earlier step that completes is called 'saved'"),
-        ("once: cold", "once: later", r"step again: no earlier step that completes is called 'later'"),
+        ("prompt_of: cold", "prompt_of: saved", r"step again: no earlier step that has a prompt is called 'saved'"),
+        ("once: cold", "once: later", r"step again: no earlier step that has a prompt is called 'later'"),
         ("name: back", "name: cold", r"two steps are called 'cold'"),
         ("request: again", "request: agian", r"no step is called 'agian'; did you mean 'again'"),
         ("same_as: cold", "same_as: clod", r"no step is called 'clod'; did you mean 'cold'"),
