@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,19 +15,21 @@ from pathlib import Path
 import harness
 from harness.checks.shape import looks
 from harness.errors import UsageError
-from harness.plan import Options
-from harness.profiles import Build, default_profile
+from harness.profiles import Build
 from harness.proof.contenders import build_of, contender
 from harness.proof.crossing import BASE, Crossing, overall
+from harness.proof.mutant_jobs import MutantJobs, build_of_mutant, is_program, on_fakes
+from harness.proof.mutant_tests import is_caught
 from harness.proof.mutants import Mutant, Replaces, find_mutants
 from harness.proof.outcome_cache import OutcomeCache, default_folder
-from harness.proof.pool import ScenarioJob, run_jobs
+from harness.proof.pool import run_jobs
+from harness.proof.proof_queue import ProofQueue
 from harness.proof.provenance import Fingerprint, Provenance
 from harness.proof.report import Report
 from harness.proof.run_folder import new_run_folder, write_result
-from harness.proof.series import Listener, terminating_as_interrupt
+from harness.proof.series import Listener, Watch, terminating_as_interrupt
 from harness.result import BuildInfo, RunResult, ScenarioResult, Verdict
-from harness.scenario import DecoderSpec, Kind, ProviderSpec, Scenario
+from harness.scenario import Kind, Scenario
 from harness.selection import select
 
 DESCRIPTION = """Runs the scenarios on a good build and on mutants of it, and says which checks are known to go red.
@@ -36,9 +37,8 @@ DESCRIPTION = """Runs the scenarios on a good build and on mutants of it, and sa
 exit status: 0 every check is proven; 1 a check no mutant turns red, a mutant nobody sees, or a check that is red
 on the good build; 2 usage; 3 something could not be observed, or a build changed."""
 
-_GOOD = {Kind.ROUTER: "router", Kind.DECODER: "fakes.decoder_server"}
+_GOOD = {Kind.ROUTER: "router", Kind.DECODER: "fakes.decoder_server", Kind.ENGINE: "fakes.engine_server"}
 _GROUND = ("harness.runner", "fakes.decoder_server", "fakes.provider")
-_TESTS_DEADLINE_S = 300.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,16 +86,6 @@ def _default_mutants() -> Path:
     return here if here.is_dir() else Path(harness.__file__).parent.parent / "gates" / "mutants"
 
 
-def on_fakes(scenario: Scenario) -> Scenario:
-    """The scenario with a fake where it wants a real server: a check is proven by what the fake can be made to do."""
-
-    def fake(spec: DecoderSpec) -> DecoderSpec:
-        return replace(spec, real=False, model="") if spec.real else spec
-
-    prefill = scenario.prefill and fake(scenario.prefill)
-    return replace(scenario, decoder=fake(scenario.decoder), prefill=prefill, known_red="")
-
-
 @dataclass(slots=True)
 class Proof:
     """One proof: what is run, and what was found so far."""
@@ -117,110 +107,46 @@ class Proof:
         started, began = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
         watches = self._watches()
         before = _taken(watches)
+        jobs = MutantJobs(self.mutants, self.scenarios, self.good, self.folder, self.full)
+        listener = report.listener(len(self.scenarios) + sum(1 for _ in jobs.pairs()))
+        uncaught: tuple[str, ...] = ()
         cut = None
         with terminating_as_interrupt():
             try:
-                self._run_all(workers, report.listener(self._planned()), before)
+                self._run(jobs, workers, listener, before)
                 uncaught = self._uncaught_by_tests()
             except KeyboardInterrupt:
-                cut, uncaught = "interrupted: what was not run proves nothing", ()
-        moved = tuple(
-            dict.fromkeys(line for name, watch in watches.items() for line in watch.moved_since(before[name]))
-        )
-        result = self._concluded(before, moved, uncaught, cut)
+                cut = "interrupted: what was not run proves nothing"
+        moved = dict.fromkeys(line for name, watch in watches.items() for line in watch.moved_since(before[name]))
+        result = self._concluded(before, tuple(moved), uncaught, cut)
         result = replace(result, started_at=started, duration_s=round(time.monotonic() - began, 3))
         write_result(self.folder, result)
         return result
 
-    # -- running
+    def _watches(self) -> dict[str, Watch]:
+        used = {scenario.under_test for scenario in self.scenarios}
+        watches = {f"{BASE} {kind}": contender(build).provenance for kind, build in self.good.items() if kind in used}
+        programs = [mutant for mutant in self.mutants if is_program(mutant)]
+        return watches | {mutant.name: contender(build_of_mutant(mutant)).provenance for mutant in programs}
 
-    def _watches(self) -> dict[str, Provenance]:
-        watches = {f"{BASE} {kind}": _watch(build) for kind, build in self.good.items() if self._uses(kind)}
-        return watches | {mutant.name: _watch(self._build_of(mutant)) for mutant in self.mutants if _is_program(mutant)}
+    def _run(self, jobs: MutantJobs, workers: int, listener: Listener, before: Mapping[str, Fingerprint]) -> None:
+        def on_result(result: ScenarioResult) -> None:
+            self.results.append(result)
+            listener.ended(result)
 
-    def _uses(self, kind: Kind) -> bool:
-        return any(scenario.under_test is kind for scenario in self.scenarios)
-
-    def _planned(self) -> int:
-        return len(self.scenarios) + sum(1 for _ in self._pairs())
-
-    def _pairs(self) -> Iterator[tuple[Mutant, Scenario]]:
-        for mutant in self.crossing.mutants:
-            for scenario in self.scenarios:
-                if self.full or scenario.suite in mutant.suites:
-                    yield mutant, scenario
-
-    def _run_all(self, workers: int, listener: Listener, before: Mapping[str, Fingerprint]) -> None:
+        digests = {name: taken.digest for name, taken in before.items()}
         cache = OutcomeCache(default_folder(), _ground())
-        base = iter([(None, scenario) for scenario in self.scenarios])
-        pairs = iter(list(self._pairs()))
-        waiting = len(self.scenarios)
-        keys: dict[Path, str] = {}
-
-        def next_job() -> ScenarioJob | None:
-            for mutant, scenario in base:
-                if (job := wanted(mutant, scenario)) is not None:
-                    return job
-            if waiting > 0:
-                return None
-            for mutant, scenario in pairs:
-                if self.crossing.is_wanted(mutant, (scenario.suite, scenario.name), full=self.full) and (
-                    job := wanted(mutant, scenario)
-                ):
-                    return job
-            return None
-
-        def wanted(mutant: Mutant | None, scenario: Scenario) -> ScenarioJob | None:
-            """The job, or None where the outcome is known from an earlier time and taken over."""
-            nonlocal waiting
-            job = self._job(mutant, scenario)
-            key = cache.key(_digest_of(job, mutant, before), scenario.file, f"{mutant and mutant.name} {job.options}")
-            found = cache.find(key, build=job.build.name) if self.keep else None
-            if found is None:
-                keys[job.folder] = key
-                return job
-            self._known += 1
-            waiting -= mutant is None
-            self._take(found, listener)
-            return None
-
+        queue = ProofQueue(jobs, self.crossing, cache, digests, on_result, self.keep)
         for job, result in run_jobs(
-            workers, next_job, lambda job: listener.started(job.scenario.suite, job.scenario.name, job.build.name)
+            workers, queue.next, lambda job: listener.started(job.scenario.suite, job.scenario.name, job.build.name)
         ):
-            waiting -= job.build.name == BASE
-            cache.keep(keys[job.folder], result)
-            self._take(result, listener)
-
-    def _take(self, result: ScenarioResult, listener: Listener) -> None:
-        self.crossing.add(result)
-        # Some hundred timelines make no report: what ran is in the folder of each.
-        self.results.append(replace(result, timeline=()))
-        listener.ended(result)
-
-    def _job(self, mutant: Mutant | None, scenario: Scenario) -> ScenarioJob:
-        name = BASE if mutant is None else mutant.name
-        build, options = self.good[scenario.under_test], Options()
-        if mutant is not None:
-            scenario = _with_faults(scenario, mutant)
-            build = replace(build, name=name)
-            if not mutant.only_faults and str(mutant.replaces) == str(scenario.under_test):
-                build = self._build_of(mutant)
-            elif not mutant.only_faults:
-                options = Options(stand_ins=((str(mutant.replaces), _stand_in(self._build_of(mutant))),))
-        return ScenarioJob(scenario, build, self.folder / name / scenario.suite / scenario.name, options)
-
-    def _build_of(self, mutant: Mutant) -> Build:
-        root, module = mutant.module
-        kind = Kind.DECODER if mutant.replaces is Replaces.DECODER else Kind.ROUTER
-        path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
-        return Build(mutant.name, (sys.executable, "-m", module), default_profile(kind), {"PYTHONPATH": path})
+            queue.took(job, result)
+        self._known = queue.known
 
     def _uncaught_by_tests(self) -> tuple[str, ...]:
         """Mutants of the harness that its own tests do not see."""
         mutants = [mutant for mutant in self.mutants if mutant.replaces is Replaces.HARNESS]
-        return tuple(mutant.name for mutant in mutants if not _fails_its_tests(mutant, self.folder))
-
-    # -- concluding
+        return tuple(mutant.name for mutant in mutants if not is_caught(mutant, self.folder))
 
     def _concluded(
         self, before: Mapping[str, Fingerprint], moved: Sequence[str], uncaught: Sequence[str], cut: str | None
@@ -248,7 +174,7 @@ class Proof:
         for mutant in self.mutants:
             taken = before.get(mutant.name)
             told = {"says": mutant.says, "suites": list(mutant.suites), "replaces": str(mutant.replaces)}
-            command = self._build_of(mutant).command if taken is not None else ()
+            command = build_of_mutant(mutant).command if taken is not None else ()
             yield BuildInfo(mutant.name, command, (taken.to_json() if taken is not None else {}) | told)
 
     def _notes(
@@ -275,21 +201,7 @@ class Proof:
         }
 
 
-def _stand_in(build: Build) -> tuple[str, ...]:
-    return ("env", *(f"{name}={value}" for name, value in build.env.items()), *build.command)
-
-
-def _is_program(mutant: Mutant) -> bool:
-    return not mutant.only_faults and mutant.replaces is not Replaces.HARNESS
-
-
-def _watch(build: Build) -> Provenance:
-    provenance = contender(build).provenance
-    assert isinstance(provenance, Provenance)
-    return provenance
-
-
-def _taken(watches: Mapping[str, Provenance]) -> dict[str, Fingerprint]:
+def _taken(watches: Mapping[str, Watch]) -> dict[str, Fingerprint]:
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         return dict(zip(watches, pool.map(lambda watch: watch.take(), watches.values()), strict=True))
 
@@ -298,36 +210,3 @@ def _ground() -> str:
     """What all outcomes rest on: the harness that judges and the fakes that play."""
     watches = {module: Provenance((sys.executable, "-m", module), cwd=Path.cwd()) for module in _GROUND}
     return " ".join(taken.digest for taken in _taken(watches).values())
-
-
-def _digest_of(job: ScenarioJob, mutant: Mutant | None, before: Mapping[str, Fingerprint]) -> str:
-    """The content of the build under test, and of the mutant where that is another program."""
-    good = before[f"{BASE} {job.scenario.under_test}"].digest
-    return good if mutant is None or mutant.name not in before else f"{good} {before[mutant.name].digest}"
-
-
-def _with_faults(scenario: Scenario, mutant: Mutant) -> Scenario:
-    decoder = replace(scenario.decoder, faults=(*scenario.decoder.faults, *mutant.decoder_faults))
-    provider = scenario.provider
-    if mutant.provider_faults and provider is not None:
-        provider = ProviderSpec(faults=(*provider.faults, *mutant.provider_faults), command=provider.command)
-    return replace(scenario, decoder=decoder, provider=provider)
-
-
-def _fails_its_tests(mutant: Mutant, folder: Path) -> bool:
-    """Whether pytest, with the mutant as a plugin, finds a failure. Its output is kept beside the run."""
-    root, module = mutant.module
-    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
-    command = (sys.executable, "-m", "pytest", "-q", "-x", "-p", module, "-p", "no:cacheprovider", *mutant.tests)
-    log = folder / f"{mutant.name}.log"
-    with log.open("wb") as output:
-        status = subprocess.run(
-            command,
-            cwd=root,
-            env={**os.environ, "PYTHONPATH": path},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            timeout=_TESTS_DEADLINE_S,
-        ).returncode
-    return status == 1

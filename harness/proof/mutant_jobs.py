@@ -1,0 +1,84 @@
+"""Which scenario runs a mutant means: its own program in the good build's place, a stand-in for a fake, or faults.
+
+Pure but for folders' names; nothing is started.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.plan import Options
+from harness.profiles import Build, default_profile
+from harness.proof.crossing import BASE
+from harness.proof.mutants import Mutant, Replaces
+from harness.proof.pool import ScenarioJob
+from harness.scenario import DecoderSpec, Kind, Scenario
+
+
+def on_fakes(scenario: Scenario) -> Scenario:
+    """The scenario with a fake where it wants a real server: a check is proven by what the fake can be made to do."""
+
+    def fake(spec: DecoderSpec) -> DecoderSpec:
+        return replace(spec, real=False, model="") if spec.real else spec
+
+    prefill = scenario.prefill and fake(scenario.prefill)
+    return replace(scenario, decoder=fake(scenario.decoder), prefill=prefill, known_red="")
+
+
+def is_program(mutant: Mutant) -> bool:
+    """Whether the mutant is started as a process of its own."""
+    return not mutant.only_faults and mutant.replaces is not Replaces.HARNESS
+
+
+def build_of_mutant(mutant: Mutant) -> Build:
+    root, module = mutant.module
+    kinds = {Replaces.DECODER: Kind.DECODER, Replaces.ENGINE: Kind.ENGINE}
+    kind = kinds.get(mutant.replaces, Kind.ROUTER)
+    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    return Build(mutant.name, (sys.executable, "-m", module), default_profile(kind), {"PYTHONPATH": path})
+
+
+@dataclass(frozen=True, slots=True)
+class MutantJobs:
+    """The runs of a proof: every scenario on the good build of its kind, and mutants on scenarios."""
+
+    mutants: Sequence[Mutant]
+    scenarios: Sequence[Scenario]
+    good: Mapping[Kind, Build]
+    folder: Path
+    full: bool
+
+    def pairs(self) -> Iterator[tuple[Mutant, Scenario]]:
+        """In the full cross every mutant meets every scenario, else only those of its suites."""
+        for mutant in self.mutants:
+            for scenario in self.scenarios:
+                if mutant.replaces is not Replaces.HARNESS and (self.full or scenario.suite in mutant.suites):
+                    yield mutant, scenario
+
+    def job(self, mutant: Mutant | None, scenario: Scenario) -> ScenarioJob:
+        """The run of `scenario` on a mutant, or on the good build where `mutant` is None."""
+        name = BASE if mutant is None else mutant.name
+        build, options = replace(self.good[scenario.under_test], name=name), Options()
+        if mutant is not None:
+            scenario = _with_faults(scenario, mutant)
+            if is_program(mutant) and str(mutant.replaces) == str(scenario.under_test):
+                build = build_of_mutant(mutant)
+            elif is_program(mutant):
+                options = Options(stand_ins=((str(mutant.replaces), _stand_in(build_of_mutant(mutant))),))
+        return ScenarioJob(scenario, build, self.folder / name / scenario.suite / scenario.name, options)
+
+
+def _stand_in(build: Build) -> tuple[str, ...]:
+    return ("env", *(f"{name}={value}" for name, value in build.env.items()), *build.command)
+
+
+def _with_faults(scenario: Scenario, mutant: Mutant) -> Scenario:
+    decoder = replace(scenario.decoder, faults=(*scenario.decoder.faults, *mutant.decoder_faults))
+    provider = scenario.provider
+    if provider is not None:
+        provider = replace(provider, faults=(*provider.faults, *mutant.provider_faults))
+    return replace(scenario, decoder=decoder, provider=provider)
