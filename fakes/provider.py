@@ -151,6 +151,7 @@ def _end(step: Prefill, journal: Journal, player: Player) -> int:
         return step.status
     if step.end is End.HANG:
         signal.signal(signal.SIGTERM, _ended_by_signal(journal, player))
+        journal.write("hangs")
         while True:
             signal.pause()
     journal.write("end", status=-signal.SIGKILL, faults=player.counts(), by="fault")

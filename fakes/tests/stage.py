@@ -7,8 +7,9 @@ import json
 from typing import Any
 
 from fakes.api_error import ApiError
-from fakes.decoder import handle
-from fakes.effects import Await, ClientGone, Effect, Pause, Reply, SendShare, Sent, StartStream, Write
+from fakes.control import control
+from fakes.decoder import controlled, handle
+from fakes.effects import Await, ClientGone, Effect, Flow, Pause, Reply, SendShare, Sent, StartStream, Write
 from fakes.fault import Player, parse_setting
 from fakes.flags import parse_flags
 from fakes.http1 import Request
@@ -52,9 +53,8 @@ class Memory:
 class Job:
     """One request on its way. It goes on until it waits; `go` lets it go on from there."""
 
-    def __init__(self, stage: Stage, request: Request) -> None:
-        self.stage = stage
-        self.flow = handle(stage.machine, request)
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
         self.written = b""
         self.started = False
         self.paused: list[float] = []
@@ -115,10 +115,14 @@ def _value(body: bytes) -> Any:
 class Stage:
     """One machine. `share` names what its next share would send, and `sent` what becomes of it."""
 
-    def __init__(self, *argv: str, model: str = "toy", faults: tuple[str, ...] = (), save_path: str = "/") -> None:
+    def __init__(
+        self, *argv: str, model: str = "toy", faults: tuple[str, ...] = (), save_path: str | None = "/"
+    ) -> None:
         from fakes.catalogue import catalogue
 
-        words = ["-np", "2", "-c", "2048", "--cache-ram", "0", "--slot-save-path", save_path, "--metrics", *argv]
+        words = ["-np", "2", "-c", "2048", "--cache-ram", "0", "--metrics", *argv]
+        if save_path is not None:
+            words += ["--slot-save-path", save_path]
         self.options = parse_flags(words, {})
         self.journal = Kept()
         self.files = Memory()
@@ -153,7 +157,7 @@ class Stage:
         pairs = dict(pair.split("=") for pair in query.split("&")) if query else {}
         raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         names = {name.replace("_", "-"): value for name, value in headers.items()}
-        return Job(self, Request(method, path, pairs, names, True, raw))
+        return Job(handle(self.machine, Request(method, path, pairs, names, True, raw)))
 
     def post(self, path: str, body: Any = None, **headers: str) -> tuple[int | None, Any]:
         job = self.start("POST", path, body, **headers)
@@ -169,6 +173,10 @@ class Stage:
         )
         assert status == 200, body
         return body
+
+    def control(self, method: str, path: str, body: bytes = b"") -> tuple[int | None, Any]:
+        job = Job(control(controlled(self.machine), Request(method, path, {}, {}, True, body)))
+        return job.status, job.body
 
     def share(self, slot: int, n_tokens: int) -> Job:
         """A share whose message is taken, with one descriptor."""
