@@ -20,9 +20,11 @@ from harness.near import did_you_mean
 COMMANDS = {
     "run": "run scenarios on one build",
     "ab": "run scenarios on an old and a new build, and say what moved",
+    "matrix": "run scenarios on several builds: which fixes compose",
     "prove": "show that every check can go red, by mutants",
     "fake": "start a fake: decoder, engine or provider, the decoder with llama-server's own flags",
     "faults": "list the faults that the fakes can play",
+    "parity": "compare the greedy replies of two real builds",
     "models": "list, fetch and make models by name",
     "doctor": "say what this machine has of what kvgate can use",
     "schema": "print the JSON Schema of a scenario file",

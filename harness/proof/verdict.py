@@ -35,7 +35,10 @@ _SETTLED = {
 
 
 def compare(results: Iterable[ScenarioResult], builds: Sequence[str] = (OLD, NEW)) -> tuple[Comparison, ...]:
-    """Every check of `results` across `builds`, in the order they were first seen; first build against last."""
+    """Every check of `results` across `builds`, in the order they were first seen; first build against last.
+
+    With builds between them, a check that is green on one of those and red on the last is broken.
+    """
     statuses: dict[_Identity, dict[str, list[Status]]] = {}
     for result in results:
         for identity, status in _findings(result):
@@ -60,11 +63,22 @@ def _findings(result: ScenarioResult) -> Iterable[tuple[_Identity, Status]]:
 def _comparison(identity: _Identity, by_build: dict[str, list[Status]], builds: Sequence[str]) -> Comparison:
     tallies = {build: Tally.of(by_build.get(build, ())) for build in builds}
     verdict = check_verdict(tallies[builds[0]], tallies[builds[-1]])
+    if verdict is CheckVerdict.RED_ON_BOTH and any(_is_green(tallies[build]) for build in builds[1:-1]):
+        verdict = CheckVerdict.BROKEN  # a fix of its own that does not survive together with the others
     return Comparison(*identity, verdict=verdict, tallies=tallies, implicit=identity[2] == LEFT_BEHIND)
 
 
+def _is_green(tally: Tally) -> bool:
+    return bool(tally.ok) and not tally.fail and not tally.error
+
+
 def overall(
-    comparisons: Iterable[Comparison], *, tainted: bool = False, expect_red: Collection[str] | None = None
+    comparisons: Iterable[Comparison],
+    *,
+    tainted: bool = False,
+    expect_red: Collection[str] | None = None,
+    old: str = OLD,
+    new: str = NEW,
 ) -> Verdict:
     """The verdict on new against old. The first rule that holds decides; their order is the precedence."""
     compared = [each for each in comparisons if each.verdict is not CheckVerdict.SKIPPED]
@@ -72,11 +86,11 @@ def overall(
     own = [each for each in compared if not each.implicit]
     rules = (
         (Verdict.TAINTED, tainted),
-        (Verdict.ERROR, not own or any(_unseen(each.tallies[NEW]) for each in own)),
-        (Verdict.ERROR, not any(each.tallies[OLD].observed for each in own)),
+        (Verdict.ERROR, not own or any(_unseen(each.tallies[new]) for each in own)),
+        (Verdict.ERROR, not any(each.tallies[old].observed for each in own)),
         (Verdict.REGRESSION, CheckVerdict.BROKEN in verdicts),
         (Verdict.UNSTABLE, CheckVerdict.UNSTABLE in verdicts),
-        (Verdict.FAILING, any(each.tallies[NEW].fail for each in compared)),
+        (Verdict.FAILING, any(each.tallies[new].fail for each in compared)),
         (Verdict.VACUOUS, CheckVerdict.FIXED not in verdicts),
         (Verdict.UNEXPECTED, bool(expect_red is not None and differs_from_expected(compared, expect_red))),
     )

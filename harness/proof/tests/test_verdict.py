@@ -155,3 +155,21 @@ def test_checks_of_one_name_in_two_suites_are_kept_apart():
 def test_exit_statuses_are_the_documented_ones():
     documented = {"proven": 0, "regression": 1, "failing": 1, "error": 3, "tainted": 3, "unstable": 3, "vacuous": 4}
     assert {name: Verdict(name).exit_status for name in documented} == documented
+
+
+@pytest.mark.parametrize(
+    ("base", "fix", "both", "expected", "verdict"),
+    [
+        (FAIL, OK, OK, "fixed", Verdict.PROVEN),
+        (FAIL, OK, FAIL, "broken", Verdict.REGRESSION),
+        (FAIL, FAIL, FAIL, "red on both", Verdict.FAILING),
+        (OK, OK, OK, "green on both", Verdict.VACUOUS),
+        (OK, FAIL, OK, "green on both", Verdict.VACUOUS),
+        (FAIL, ERROR, OK, "fixed", Verdict.PROVEN),
+    ],
+)
+def test_fixes_compose_or_they_do_not(base, fix, both, expected, verdict):
+    results = [scenario(name, {"a": status}) for name, status in (("base", base), ("fix", fix), ("both", both))]
+    (compared,) = compare(results, ("base", "fix", "both"))
+    assert compared.verdict == CheckVerdict(expected)
+    assert overall([compared], old="base", new="both") is verdict
