@@ -120,7 +120,7 @@ class EngineServer:
             "start", argv=self._argv, n_slots=config.n_slots, n_ctx_slot=config.n_ctx, model=config.models[0].alias
         )
         _say(f"hydra: RPC listening on {rpc[0]}:{rpc[1]}")
-        _say(f"main: server is listening on {url}")
+        _say(f"main: server is listening on {url} (RPC on {rpc[0]}:{rpc[1]})")
         self._journal.write("ready", url=url, rpc=f"{rpc[0]}:{rpc[1]}")
 
 

@@ -83,7 +83,7 @@ class EngineProcess:
         command = [sys.executable, "-m", "fakes.engine_server", *files, *self.flags]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         self.rpc_port = int(self._line(rb"RPC listening on .*:(\d+)"))
-        self.port = int(self._line(rb"listening on http://.*:(\d+)"))
+        self.port = int(self._line(rb"listening on http://[^ ]*:(\d+)"))
         return self
 
     def __exit__(self, *_):

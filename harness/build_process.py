@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import aiohttp
 
 from harness.deadline import until
-from harness.errors import ProcessDied
+from harness.errors import HarnessError, ProcessDied
 from harness.plan import Folders
 from harness.processes import Guardian, Process, ended_how
 from harness.profiles import ReadyLine, ReadyPath
@@ -38,6 +38,17 @@ async def start_build(
         log=folders.evidence / log,
         ready=ready.pattern if isinstance(ready, ReadyLine) else None,
     )
+
+
+async def rpc_address(process: Process, ready: ReadyLine | ReadyPath, rpc_port: int) -> tuple[str, int]:
+    """Where the RPC port of an engine that is ready is."""
+    if isinstance(ready, ReadyPath):
+        return "127.0.0.1", rpc_port
+    line = await process.ready(1.0)
+    if line.groupdict().get("rpc") is None:
+        raise HarnessError(f"the line {line[0]!r} does not say where the engine's RPC port is: a group rpc is wanted")
+    host, _, port = line["rpc"].rpartition(":")
+    return host, int(port)
 
 
 async def wait_ready(process: Process, ready: ReadyLine | ReadyPath, port: int, seconds: float) -> str:

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.models import model_file
-from harness.plan import TOY, Folders, Options, base_env, decoder_flags, fake_decoder_argv
+from harness.plan import TOY, Folders, Options, base_env, decoder_flags, fake_decoder_argv, fake_engine_argv
 from harness.processes import Process
-from harness.scenario import DecoderSpec
+from harness.scenario import DecoderSpec, EngineSpec
 
 if TYPE_CHECKING:
     from harness.session import Session
 
 LISTENING = re.compile(r"listening on (?P<url>http://\S+)")
+ENGINE_LISTENING = re.compile(r"listening on (?P<url>http://\S+) \(RPC on (?P<rpc>\S+)\)")
 FAKE_READY_S = 20.0
 REAL_READY_S = 120.0
 
@@ -28,6 +29,15 @@ class Decoder:
     url: str
     model: str
     journaled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A fake engine that is ready; `rpc` is HOST:PORT."""
+
+    process: Process
+    url: str
+    rpc: str
 
 
 async def start_decoder(
@@ -52,6 +62,23 @@ async def start_decoder(
         process.output.close()
         raise
     return Decoder(process, found["url"], options.model or spec.model or TOY, journaled=True)
+
+
+async def start_engine(session: Session, spec: EngineSpec, who: str, folders: Folders, seed: int) -> Engine:
+    """A fake engine, ready to serve."""
+    argv = fake_engine_argv(spec, who, folders, seed)
+    warm, pipe = await session.warm(), folders.scratch / f"{who}.out"
+    env, log = base_env("fake", folders), folders.evidence / f"{who}.log"
+    process = await warm.start(
+        "engine", who, argv, env=env, cwd=folders.cwd, log=log, ready=ENGINE_LISTENING, pipe=pipe
+    )
+    try:
+        found = await process.ready(FAKE_READY_S)
+    except BaseException:
+        await process.end()
+        process.output.close()
+        raise
+    return Engine(process, found["url"], found["rpc"])
 
 
 async def _start_real(session: Session, spec: DecoderSpec, who: str, folders: Folders, options: Options) -> Decoder:

@@ -95,7 +95,9 @@ def faults_never_reached(scenario: Scenario, record: Record) -> list[str]:
     """Declared faults at whose point the run never arrived."""
     provider = scenario.provider.faults if scenario.provider is not None else ()
     prefill = scenario.prefill.faults if scenario.prefill is not None else ()
-    declared = [fault.split("=")[0].split(",")[0] for fault in (*scenario.decoder.faults, *prefill, *provider)]
+    engines = [fault for spec in (scenario.engine, *scenario.fake_engines.values()) for fault in spec.faults]
+    faults = (*scenario.decoder.faults, *prefill, *provider, *engines)
+    declared = [fault.split("=")[0].split(",")[0] for fault in faults]
     counts = _counts(record)
     return [name for name in declared if counts.get(name, (0, 0))[0] == 0]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.profiles import Build, ReadyPath
-from harness.scenario import DecoderSpec, Kind, ProviderSpec, Scenario
+from harness.scenario import DecoderSpec, EngineSpec, Kind, ProviderSpec, Scenario
 
 TOY = "toy"
 _NEVER_INHERITED = ("FAKE_", "LLAMA_ARG_", "ONEBIT_", "PYTEST_", "KVGATE_", "COV_")
@@ -65,7 +65,11 @@ class Options:
         return dict(self.stand_ins).get(part) or (sys.executable, "-m", _FAKES[part])
 
 
-_FAKES = {"decoder": "fakes.decoder_server", "provider": "fakes.provider"}
+_FAKES = {
+    "decoder": "fakes.decoder_server",
+    "engine": "fakes.engine_server",
+    "provider": "fakes.provider",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ class Addresses:
     decoder_url: str = ""
     prefill_url: str = ""
     port: int = 0
+    rpc_port: int = 0
     model: str = TOY
     extra: Mapping[str, str] = field(default_factory=dict)
 
@@ -128,6 +133,7 @@ def template_values(folders: Folders, addresses: Addresses) -> dict[str, str]:
     return {
         "python": sys.executable,
         "port": str(addresses.port),
+        "rpc_port": str(addresses.rpc_port),
         "decoder_url": addresses.decoder_url,
         "prefill_url": addresses.prefill_url,
         "model": addresses.model,
@@ -151,7 +157,11 @@ def build_argv(scenario: Scenario, build: Build, folders: Folders, addresses: Ad
     if router.kv_share is not None:
         words += profile.kv_share if router.kv_share else profile.no_kv_share
     values = _build_values(scenario, folders, addresses, options)
-    more = (*scenario.decoder.args, *options.decoder_args) if scenario.under_test is Kind.DECODER else router.args
+    more = {
+        Kind.ROUTER: router.args,
+        Kind.DECODER: (*scenario.decoder.args, *options.decoder_args),
+        Kind.ENGINE: scenario.engine.args,
+    }[scenario.under_test]
     return [*build.command, *(word.format_map(values) for word in words), *more]
 
 
@@ -164,6 +174,7 @@ def build_env(
     return (
         base_env("build", folders)
         | own_decoder_env(scenario, folders)
+        | engine_env(scenario, folders)
         | profile
         | dict(build.env)
         | dict(scenario.router.env)
@@ -182,14 +193,40 @@ def own_decoder_env(scenario: Scenario, folders: Folders) -> dict[str, str]:
     }
 
 
+def engine_env(scenario: Scenario, folders: Folders) -> dict[str, str]:
+    """The fake engine's own flags as variables, so that its command line is that of any engine."""
+    if scenario.under_test is not Kind.ENGINE:
+        return {}
+    return {
+        "FAKE_JOURNAL": str(folders.evidence / "engine.jsonl"),
+        "FAKE_FAULTS": ";".join(_seeded(fault, scenario.seed) for fault in scenario.engine.faults),
+    }
+
+
+def fake_engine_argv(spec: EngineSpec, who: str, folders: Folders, seed: int) -> list[str]:
+    """The fake engine's flags."""
+    return [
+        *("-m", spec.model or TOY, "--host", "127.0.0.1", "--port", "0", "--rpc-port", "0"),
+        *("--parallel", str(spec.slots)),
+        *("--journal", str(folders.evidence / f"{who}.jsonl")),
+        *("--control", str(folders.scratch / f"{who}.sock")),
+        *(word for fault in spec.faults for word in ("--fault", _seeded(fault, seed))),
+        *spec.args,
+    ]
+
+
 def _build_values(scenario: Scenario, folders: Folders, addresses: Addresses, options: Options) -> dict[str, str]:
     provider = scenario.provider
     command = "" if provider is None else provider_command(provider, folders, addresses, options, scenario.seed)
     return template_values(folders, addresses) | {
-        "slots": str(scenario.decoder.slots),
+        "slots": str(_slots(scenario)),
         "provider_command": command,
         "decoder_command": str(folders.scratch / "llama-server"),
     }
+
+
+def _slots(scenario: Scenario) -> int:
+    return scenario.engine.slots if scenario.under_test is Kind.ENGINE else scenario.decoder.slots
 
 
 def decoder_wrapper(options: Options) -> str:
@@ -199,7 +236,8 @@ def decoder_wrapper(options: Options) -> str:
 
 def model_of(scenario: Scenario, options: Options) -> str:
     """What is given as `-m` where no decoder of ours is there to say."""
-    return options.model or scenario.decoder.model or TOY
+    said = scenario.engine.model if scenario.under_test is Kind.ENGINE else scenario.decoder.model
+    return options.model or said or TOY
 
 
 def needs_port(build: Build) -> bool:

@@ -4,6 +4,7 @@ A profile is data. `kvgate-router` is built in; others are YAML files of the sam
 filled in by `harness.plan`; a brace that is meant is written twice.
 
     {port}             a free port that the harness chose (left out where the build chooses, with port 0)
+    {rpc_port}         another one, for an engine's RPC
     {decoder_url}      where the decoder is, when the harness starts it
     {decoder_command}  an executable that takes llama-server's flags, when the build starts its decoder itself
     {model}            the model's path or spec
@@ -30,6 +31,7 @@ from harness.shapes import Fields, Key, ListOf, MapOf, OneOf, Place, Regex, Shap
 
 TEMPLATES = (
     "port",
+    "rpc_port",
     "decoder_url",
     "decoder_command",
     "model",
@@ -43,7 +45,10 @@ TEMPLATES = (
 
 @dataclass(frozen=True, slots=True)
 class ReadyLine:
-    """A line of the build's output shows that it is ready; the group `url` says where it listens."""
+    """A line of the build's output shows that it is ready; the group `url` says where it listens.
+
+    For an engine the group `rpc` says where its RPC port is, as HOST:PORT.
+    """
 
     pattern: re.Pattern[str]
 
@@ -105,12 +110,19 @@ LLAMA_SERVER = Profile(
     slot_save=("--slot-save-path", "{slot_save_path}"),
 )
 
-_BUILT_IN = {profile.name: profile for profile in (KVGATE_ROUTER, LLAMA_SERVER)}
+FAKE_ENGINE = Profile(
+    name="engine",
+    kind=Kind.ENGINE,
+    ready=ReadyLine(re.compile(r"listening on (?P<url>http://\S+) \(RPC on (?P<rpc>\S+)\)")),
+    argv=("-m", "{model}", "--host", "127.0.0.1", "--port", "0", "--rpc-port", "0", "--parallel", "{slots}"),
+)
+
+_BUILT_IN = {profile.name: profile for profile in (KVGATE_ROUTER, LLAMA_SERVER, FAKE_ENGINE)}
 
 
 def default_profile(kind: Kind) -> Profile:
     """The profile of a build of which nothing else is said."""
-    return {Kind.ROUTER: KVGATE_ROUTER, Kind.DECODER: LLAMA_SERVER}[kind]
+    return {Kind.ROUTER: KVGATE_ROUTER, Kind.DECODER: LLAMA_SERVER, Kind.ENGINE: FAKE_ENGINE}[kind]
 
 
 class _Words:

@@ -230,9 +230,11 @@ class Runs:
 
 
 def _default_command(kind: Kind) -> str | None:
-    """Our own router, or the real decoder that our suites are written with, where no other was named."""
+    """Our own router, the real decoder that our suites are written with or the fake engine, where no other is named."""
     if kind is Kind.DECODER:
         return wheel.PACKAGE
+    if kind is Kind.ENGINE:
+        return f"{shlex.quote(sys.executable)} -m fakes.engine_server"
     beside = Path(sys.executable).with_name("kvgate-router")
     return str(beside) if beside.exists() else shutil.which("kvgate-router")
 

@@ -16,12 +16,13 @@ from typing import Any
 
 import aiohttp
 
-from harness.build_process import free_port, start_build, wait_ready
+from harness.build_process import free_port, rpc_address, start_build, wait_ready
 from harness.checks.shape import looks
 from harness.clients import ask, request_body
 from harness.deadline import within
-from harness.decoders import Decoder, start_decoder
+from harness.decoders import Decoder, Engine, start_decoder, start_engine
 from harness.errors import HarnessError
+from harness.hydra_client import HydraClient
 from harness.left_behind import Descriptors, descriptors, descriptors_left, end_strays, files_left
 from harness.models import is_known, model_file
 from harness.plan import (
@@ -41,6 +42,8 @@ from harness.reference import Prepared, prepare
 from harness.scenario import DecoderSpec, Kind, Scenario
 from harness.session import Session
 from harness.steps.act import Actor
+from harness.steps.engine_act import EngineAt
+from harness.steps.engine_spec import On
 from harness.steps.spec import Restart, files_made
 from harness.watch import FolderWatch
 
@@ -64,8 +67,10 @@ class Run:
     errors: list[str] = field(default_factory=list)
     argvs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _decoders: dict[str, Decoder] = field(default_factory=dict)
+    _engines: dict[str, Engine] = field(default_factory=dict)
     _process: Process | None = None
     _url: str = ""
+    _rpc: tuple[str, int] | None = None
     _before: Descriptors = field(default_factory=lambda: Descriptors({}))
     _watch: FolderWatch | None = None
     _files: tuple[FileEvent, ...] | None = None
@@ -89,7 +94,12 @@ class Run:
 
     def _processes(self) -> list[Process]:
         own = [self._process] if self._process is not None else []
-        return [*own, *(decoder.process for decoder in self._decoders.values())]
+        return [*own, *self._beside().values()]
+
+    def _beside(self) -> dict[str, Process]:
+        """The decoders and engines beside the build, by name."""
+        decoders = {who: decoder.process for who, decoder in self._decoders.items()}
+        return decoders | {who: engine.process for who, engine in self._engines.items()}
 
     def _tails(self) -> str:
         return Tails(tuple(self._processes()))()
@@ -121,6 +131,10 @@ class Run:
             await self._start_decoder("decoder", self.scenario.decoder)
         if self.scenario.prefill is not None:
             await self._start_decoder("prefill", self.scenario.prefill)
+        for who, spec in self.scenario.fake_engines.items():
+            engine = await start_engine(self.session, spec, who, self.folders, self.scenario.seed)
+            self._engines[who] = engine
+            self.argvs[who] = engine.process.argv
         await self._start_build()
 
     async def _start_decoder(self, who: str, spec: DecoderSpec) -> None:
@@ -141,17 +155,29 @@ class Run:
         log = f"build-{len(self._former) + 1}.log" if self._former else "build.log"
         self._process = await start_build(self.session.guardian, argv, env, ready, self.folders, log)
         self._url = await wait_ready(self._process, ready, addresses.port, self.options.ready_s)
+        if self.scenario.under_test is Kind.ENGINE:
+            self._rpc = await rpc_address(self._process, ready, addresses.rpc_port)
 
     async def _do_steps(self, http: aiohttp.ClientSession) -> None:
         if not self.scenario.steps:
             return
-        actor = Actor(http, self._url, self.folders.slots, Random(self.scenario.seed), self._restart)
+        actor = Actor(
+            http, self._url, self.folders.slots, Random(self.scenario.seed), self._restart, self._engine_addresses()
+        )
         try:
             await actor.all(self.scenario.steps)
         finally:
             self._steps = tuple(actor.done.values())
             for name in files_made(self.scenario.steps):
                 (self.folders.slots / name).unlink(missing_ok=True)
+
+    def _engine_addresses(self) -> dict[On, EngineAt]:
+        """Where steps reach the engine under test, and the one beside it."""
+        found = {} if self._rpc is None else {On.BUILD: EngineAt(HydraClient(*self._rpc), self._url)}
+        if "peer" in self._engines:
+            host, _, port = self._engines["peer"].rpc.rpartition(":")
+            found[On.PEER] = EngineAt(HydraClient(host, int(port)), self._engines["peer"].url)
+        return found
 
     async def _restart(self, how: Restart) -> str:
         """The build ended and started afresh; where it listens."""
@@ -170,6 +196,7 @@ class Run:
             decoder_url=decoder.url if decoder is not None else "",
             prefill_url=prefill.url if prefill is not None else "",
             port=free_port() if needs_port(self.build) else 0,
+            rpc_port=free_port() if needs_port(self.build) else 0,
             model=decoder.model if decoder is not None else await self._model(model),
         )
 
@@ -217,8 +244,8 @@ class Run:
     async def _end(self) -> None:
         if self._process is not None:
             await self._end_build(self._process)
-        for who, decoder in self._decoders.items():
-            await self._end_decoder(who, decoder.process)
+        for who, process in self._beside().items():
+            await self._end_decoder(who, process)
         strays = await end_strays(self.session.guardian, self.session.own_pids)
         self.findings += [f"{stray} was left" for stray in strays.build]
         self.errors += [f"{stray} of our own was left" for stray in strays.own]
@@ -262,7 +289,7 @@ class Run:
 
     def _logs(self) -> dict[str, Log]:
         former = {f"build-{number}": process for number, process in enumerate(self._former, 1)}
-        named = {**former, "build": self._process, **{who: decoder.process for who, decoder in self._decoders.items()}}
+        named = {**former, "build": self._process, **self._beside()}
         return {
             who: read_log(process.output.path, process.output.incomplete, process.output.stamps)
             for who, process in named.items()
@@ -275,6 +302,8 @@ class Run:
             for who, decoder in self._decoders.items()
             if decoder.journaled
         }
+        for who in (*self._engines, *(("engine",) if self.scenario.under_test is Kind.ENGINE else ())):
+            found[who] = read_journal(self.folders.evidence / f"{who}.jsonl")
         if self.scenario.router.own_decoder:
             found["decoder"] = read_journal(self.folders.evidence / "decoder.jsonl")
         if self.scenario.provider is not None:

@@ -36,7 +36,8 @@ from harness.shapes import (
     Text,
     Whole,
 )
-from harness.steps.spec import STEPS, Step
+from harness.steps.engine_spec import On
+from harness.steps.spec import STEPS, Damage, Restart, Step, done_to_engines
 from harness.steps.spec import named as steps_named
 from harness.steps.spec import problems as step_problems
 
@@ -46,6 +47,7 @@ class Kind(StrEnum):
 
     ROUTER = "router"
     DECODER = "decoder"
+    ENGINE = "engine"
 
 
 class Endpoint(StrEnum):
@@ -113,6 +115,16 @@ class ProviderSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class EngineSpec:
+    """An engine: the build under test, or a fake beside it."""
+
+    model: str = ""
+    slots: int = 2
+    faults: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RouterSpec:
     """What is said to the router beyond where its decoder is. None leaves a flag out."""
 
@@ -136,6 +148,10 @@ class Scenario:
     decoder: DecoderSpec = DecoderSpec()
     prefill: DecoderSpec | None = None
     provider: ProviderSpec | None = None
+    engine: EngineSpec = EngineSpec()
+    peer: EngineSpec | None = None
+    engine_prefill: EngineSpec | None = None
+    engine_decode: EngineSpec | None = None
     router: RouterSpec = RouterSpec()
     known_red: str = ""
     note: str = ""
@@ -150,6 +166,12 @@ class Scenario:
     def name(self) -> str:
         """The file's name without its ending: the scenario's identity within the suite."""
         return self.file.stem
+
+    @property
+    def fake_engines(self) -> Mapping[str, EngineSpec]:
+        """The engines that are started beside the build, by the names of their journals."""
+        beside = {"peer": self.peer, "engine_prefill": self.engine_prefill, "engine_decode": self.engine_decode}
+        return {who: spec for who, spec in beside.items() if spec is not None}
 
     @property
     def needs_real(self) -> bool:
@@ -219,6 +241,16 @@ _PROVIDER = Fields(
     {
         "faults": Key(_FaultList("provider"), "what the provider does wrong"),
         "command": Key(_WORDS, "another provider's command, word by word"),
+    },
+)
+
+_ENGINE = Fields(
+    EngineSpec,
+    {
+        "model": Key(Text(), "the toy model's spec, or a model's path for a real engine"),
+        "slots": Key(Whole(1, 64), "how many slots, 2 unless said"),
+        "faults": Key(_FaultList("engine"), "what the engine does wrong, where it is our fake"),
+        "args": Key(_WORDS, "more of its flags"),
     },
 )
 
@@ -292,9 +324,13 @@ _SCENARIO_KEYS: dict[str, Key[Any]] = {
     "decoder": Key(_DECODER),
     "prefill": Key(_DECODER, "a second decoder that prefills"),
     "provider": Key(_PROVIDER),
+    "engine": Key(_ENGINE, "the engine under test"),
+    "peer": Key(_ENGINE, "a fake engine beside the one under test"),
+    "engine_prefill": Key(_ENGINE, "a fake engine on which the router prefills"),
+    "engine_decode": Key(_ENGINE, "a fake engine on which the router decodes"),
     "router": Key(_ROUTER),
     "requests": Key(ListOf(_REQUEST, least=1), "what a client asks"),
-    "steps": Key(STEPS, "what is done to a decoder under test, instead of requests"),
+    "steps": Key(STEPS, "what is done to a decoder or an engine under test, instead of requests"),
     "checks": Key(NamedChecks(), required=True),
 }
 
@@ -332,8 +368,14 @@ def _check_steps(scenario: Scenario, node: Node) -> None:
     place = Place(scenario.file, ("steps",))
     if bool(scenario.steps) == bool(scenario.requests):
         Place(scenario.file).refuse(_at(node, "steps"), "expected one of requests, steps")
-    if scenario.steps and scenario.under_test is not Kind.DECODER:
-        place.refuse(_at(node, "steps"), "steps are done to a decoder: `under_test: decoder`")
+    if scenario.steps and scenario.under_test is Kind.ROUTER:
+        place.refuse(_at(node, "steps"), "steps are done to a decoder or an engine, not to a router")
+    if done_to_engines(scenario.steps) and scenario.under_test is not Kind.ENGINE:
+        place.refuse(_at(node, "steps"), "these steps are done to an engine: `under_test: engine`")
+    if scenario.under_test is Kind.ENGINE and any(isinstance(step.act, Restart | Damage) for step in scenario.steps):
+        place.refuse(_at(node, "steps"), "an engine is neither restarted nor has it files to damage")
+    if scenario.peer is None and any(step.on is On.PEER for step in scenario.steps):
+        place.refuse(_at(node, "steps"), "a step is done to the peer, and there is no `peer`")
     for problem in step_problems(scenario.steps):
         place.refuse(_at(node, "steps"), problem)
 

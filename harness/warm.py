@@ -112,4 +112,4 @@ class Warm:
         self._process.output.close()
 
 
-_MODULES = {"decoder": "fakes.decoder_server", "provider": "fakes.provider"}
+_MODULES = {"decoder": "fakes.decoder_server", "engine": "fakes.engine_server", "provider": "fakes.provider"}

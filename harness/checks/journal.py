@@ -47,10 +47,52 @@ PROVIDER_EVENTS: Mapping[str, tuple[str, ...]] = {
     "end": ("status", "faults", "by"),
 }
 
+ENGINE_EVENTS: Mapping[str, tuple[str, ...]] = {
+    "start": ("argv", "n_slots", "n_ctx_slot", "model"),
+    "ready": ("url", "rpc"),
+    "connected": ("connection", "arrival"),
+    "disconnected": ("connection",),
+    "rpc": (
+        "connection", "op", "key", "slot", "trace", "payload_bytes", "payload_sha256", "status", "answer_bytes",
+        "answer_sha256", "written",
+    ),
+    "execution": ("op", "trace", "slot", "n"),
+    "prefill": ("slot", "trace", "n_prompt", "prompt_tokens", "bytes"),
+    "prefill_refused": ("slot", "why"),
+    "state_get": ("slot", "n_tok", "n_past", "bytes"),
+    "restore": (
+        "op", "slot", "form", "ok", "why", "n_tok", "n_cells", "n_tokens_restored", "n_past", "tokens", "kv_bytes",
+        "checkpoint", "logits",
+    ),
+    "reserved": ("slot", "decode_request_id"),
+    "unreserved": ("slot", "decode_request_id"),
+    "decode_apply": ("decode_request_id", "move", "state"),
+    "decode_read": ("decode_request_id", "state", "status"),
+    "decode_cancelled": ("decode_request_id", "slot"),
+    "prompt_match": (
+        "slot", "row", "n_slot", "n_new", "n_common", "n_past", "logits_reused", "why", "kv_removed_from",
+    ),
+    "completion": (
+        "endpoint", "stream", "id_slot", "served_slot", "cache_prompt", "prompt_tokens", "n_prompt", "cache_n",
+        "prompt_n", "predicted_n", "predicted", "stop_type", "status", "cancelled", "t_first_ms", "decode_request_id",
+    ),
+    "erase": ("slot", "status", "n_erased"),
+    "swap": ("alias", "model"),
+    "held": ("point",),
+    "released": ("point",),
+    "disconnect": ("path",),
+    "fault": ("name", "point", "reached", "fired"),
+    "end": ("faults", "by"),
+}  # fmt: skip
+
 WHO: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "decoder": DECODER_EVENTS,
     "prefill": DECODER_EVENTS,
     "provider": PROVIDER_EVENTS,
+    "engine": ENGINE_EVENTS,
+    "peer": ENGINE_EVENTS,
+    "engine_prefill": ENGINE_EVENTS,
+    "engine_decode": ENGINE_EVENTS,
 }
 
 OWN_PROMPT = "prompt.tokens"

@@ -16,17 +16,24 @@ from harness.shapes import Fields, Key, Text, Whole
 
 FIELDS = (
     "status", "failure", "cache_n", "prompt_n", "predicted_n", "n_prompt", "n_saved", "n_restored", "n_erased",
-    "id_slot", "tokens", "text", "stop_type", "truncated", "error_code", "error_type", "error", "body",
+    "id_slot", "tokens", "text", "stop_type", "truncated", "error_code", "error_type", "error", "body", "rpc",
+    "reason", "n_past", "n_past_ms", "stored_ms", "cached_tokens", "restored", "is_processing", "is_transferring",
+    "payload_bytes",
 )  # fmt: skip
 
 _TIMINGS = ("cache_n", "prompt_n", "predicted_n")
 _COUNTS = ("n_saved", "n_restored", "n_erased", "id_slot", "stop_type", "truncated")
+_ENGINE = (
+    "rpc", "reason", "n_past", "n_past_ms", "stored_ms", "cached_tokens", "restored", "is_processing",
+    "is_transferring", "payload_bytes",
+)  # fmt: skip
 
 
 def facts(step: StepRecord) -> dict[str, Any]:
     """What there is to say about one step, by the names that scenarios use; absent is null."""
     body = step.body if isinstance(step.body, Mapping) else {}
     timings, error = body.get("timings") or {}, body.get("error") or {}
+    error = {"message": error} if isinstance(error, str) else error
     return {
         "status": step.status,
         "failure": step.failure,
@@ -38,7 +45,7 @@ def facts(step: StepRecord) -> dict[str, Any]:
         "error": error.get("message"),
         "body": step.body,
         **{name: timings.get(name) for name in _TIMINGS},
-        **{name: body.get(name) for name in _COUNTS},
+        **{name: body.get(name) for name in (*_COUNTS, *_ENGINE)},
     }
 
 

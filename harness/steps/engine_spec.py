@@ -1,6 +1,6 @@
 """The steps that are done to an engine, as values and as they stand in a file.
 
-    - {name: filled, on: peer, slot: 0, prefill: {prompt: [{tokens: 30}]}}
+    - {name: filled, at: peer, slot: 0, prefill: {prompt: [{tokens: 30}]}}
     - {name: decoded, slot: 0, decode: {state_of: filled, as: v2, prompt: [{prompt_of: filled}], n_predict: 8}}
     - {name: put, slot: 0, put: {state_of: filled}}
     - {name: look, slot: 0, meta: true}

@@ -175,7 +175,7 @@ def _step(
     slot: int | None = None,
     once: str = "",
     deadline_s: float = DEADLINE_S,
-    on: str = On.BUILD,
+    at: str = On.BUILD,
     **acts: Any,
 ) -> Step:
     if len(acts) != 1:
@@ -184,7 +184,7 @@ def _step(
     act: Act = SlotAction(Action(kind), "" if kind == Action.ERASE else value) if kind in tuple(Action) else value
     if isinstance(act, SlotAction | EngineAct) and slot is None:
         raise ValueError(f"{kind} needs a slot")
-    return Step(name, act, slot, once, deadline_s, On(on))
+    return Step(name, act, slot, once, deadline_s, On(at))
 
 
 _STEP = Fields(
@@ -201,7 +201,7 @@ _STEP = Fields(
         "call": Key(_CALL, "any request"),
         "restart": Key(_RESTART, "end the decoder and start it afresh"),
         "damage": Key(_DAMAGE, "change a file in the slot-save folder"),
-        "on": Key(OneOf(tuple(On)), "the engine it is done to: the build under test unless said"),
+        "at": Key(OneOf(tuple(On)), "the engine it is done to: the build under test unless said"),
         **{name: Key(shape, MEANS[name]) for name, shape in ENGINE_ACTS.items()},
     },
 )
