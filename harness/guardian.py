@@ -12,6 +12,9 @@ It knows no scenario and no fake; it stands alone on the standard library, so th
     {"id", "op": "scratch", "path"}  a folder to remove at the end         ->  {"id"}
     anything that fails                                                    ->  {"id", "error"}
     and of its own accord                                                      {"exit": pid, "status": n}
+
+    python guardian.py --run COMMAND...      one command and nothing that outlives it: all of it ends when the command
+                                             does, or when standard input closes; its own status is the exit status
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import contextlib
 import ctypes
 import json
 import os
+import select
 import selectors
 import shutil
 import signal
@@ -162,13 +166,18 @@ class Guardian:
             self._harness.sendmsg([data], rights)
 
     def end_all(self) -> None:
-        """Kill until nothing below is left. Orphans come up to here, so the tree can only get smaller."""
-        while living := descendants(os.getpid()):
-            for process in living:
-                _kill(process["pid"])
-            _await_one_child()
+        """Everything that was started, and the folders that were named."""
+        end_descendants()
         for path in self._scratch:
             shutil.rmtree(path, ignore_errors=True)
+
+
+def end_descendants() -> None:
+    """Kill until nothing below is left. Orphans come up to here, so the tree can only get smaller."""
+    while living := descendants(os.getpid()):
+        for process in living:
+            _kill(process["pid"])
+        _await_one_child()
 
 
 def _await_one_child() -> None:
@@ -189,10 +198,29 @@ def _stay(*_: object) -> None:
     """Not SIG_IGN, which every process started from here would inherit."""
 
 
+def run_one(command: list[str]) -> int:
+    """The command's status, or 127 where it cannot be run and 124 where it had to be cut off."""
+    try:
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+    except OSError as error:
+        print(f"{command[0]}: {error.strerror}", file=sys.stderr)
+        return 127
+    pidfd = os.pidfd_open(child.pid)
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    poll.register(0, select.POLLIN | select.POLLHUP)
+    ready = {fd for fd, _ in poll.poll()}
+    status = child.wait() if pidfd in ready else 124
+    end_descendants()
+    return status if status >= 0 else 128 - status
+
+
 def main() -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stay)
+    if sys.argv[1] == "--run":
+        sys.exit(run_one(sys.argv[2:]))
     harness = socket.socket(fileno=int(sys.argv[1]))
     guardian = Guardian(harness)
     try:

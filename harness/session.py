@@ -43,8 +43,20 @@ class Session:
         await self.guardian.remove_at_the_end(self.scratch)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Blocking. Ctrl-C cancels the work, which ends what it started, and comes out as KeyboardInterrupt."""
-        return self._runner.run(work)
+        """Blocking. An interrupt cancels the work, which ends what it started, and comes out as KeyboardInterrupt."""
+        task: asyncio.Task[T] | None = None
+
+        async def main() -> T:
+            nonlocal task
+            task = asyncio.current_task()
+            return await work
+
+        try:
+            return self._runner.run(main())
+        except KeyboardInterrupt:
+            if task is not None and not task.done():
+                self._runner.run(_cancelled(task))
+            raise
 
     def next_scratch(self) -> Path:
         """A name for one run's own scratch folder."""
@@ -85,3 +97,9 @@ class Session:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+
+async def _cancelled(task: asyncio.Task[Any]) -> None:
+    """A signal other than Ctrl-C's leaves the task as it was; this lets it end what it started."""
+    task.cancel()
+    await asyncio.wait((task,))
