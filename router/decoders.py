@@ -13,8 +13,8 @@ from typing import Any
 
 from router.deadline import happens
 from router.decoder_client import Answer, DecoderClient
-from router.errors import DecoderError
-from router.leases import Leases
+from router.errors import DecoderError, Refusal
+from router.leases import RETRY_AFTER_S, Leases
 from router.log import Log
 from router.metrics import Metrics
 
@@ -62,6 +62,7 @@ class Decoder:
         self.index = index
         self.client = client
         self.facts: Facts | None = None
+        self.ever_ready = False
         self.suspected = asyncio.Event()
         """Set on evidence that it may be gone."""
         self.why = ""
@@ -92,8 +93,16 @@ class Decoders:
     def __getitem__(self, index: int) -> Decoder:
         return self._all[index]
 
+    def __len__(self) -> int:
+        return len(self._all)
+
     def ready(self) -> list[Decoder]:
         return [decoder for decoder in self._all if decoder.ready]
+
+    def unreachable(self, decoder: Decoder, why: str) -> None:
+        """It refuses connections: no other request is sent to it until it answers again."""
+        decoder.suspect(why)
+        self._leave(decoder)
 
     async def watch(self, decoder: Decoder) -> None:
         """Brings the decoder into service whenever it answers, and takes it out when it does not. Never ends.
@@ -104,6 +113,7 @@ class Decoders:
             self._enter(decoder, facts)
             await self._until_it_leaves(decoder, facts)
             self._leave(decoder)
+            decoder.why = ""
 
     async def _wait_until_ready(self, decoder: Decoder) -> Facts:
         pause_s, never = POLL_S, asyncio.Event()
@@ -116,6 +126,7 @@ class Decoders:
 
     def _enter(self, decoder: Decoder, facts: Facts) -> None:
         decoder.facts = facts
+        decoder.ever_ready = True
         decoder.suspected.clear()
         self._leases.table.add(decoder.index, facts.n_slots)
         self._metrics.decoder_ready.labels(decoder.client.url).set(1)
@@ -127,6 +138,8 @@ class Decoders:
     async def _until_it_leaves(self, decoder: Decoder, facts: Facts) -> None:
         while True:
             suspected = await happens(decoder.suspected, IDENTITY_POLL_S)
+            if not decoder.ready:
+                return
             if suspected and not await self._is_cleared(decoder):
                 return
             now = await maybe_facts(decoder.client)
@@ -147,10 +160,19 @@ class Decoders:
         return False
 
     def _leave(self, decoder: Decoder) -> None:
+        """Those who wait are told at once where nobody is left to serve them."""
+        if not decoder.ready:
+            return
         self._log.says(f"decoder {decoder.client.url} is out of service: {decoder.why}")
-        decoder.facts, decoder.why = None, ""
+        decoder.facts = None
         self._metrics.decoder_ready.labels(decoder.client.url).set(0)
         self._leases.table.drop(decoder.index)
+        if not self.ready():
+            self._leases.fail_waiting(no_decoder())
+
+
+def no_decoder() -> Refusal:
+    return Refusal(503, "unavailable_error", "no decoder is ready", RETRY_AFTER_S)
 
 
 async def maybe_facts(client: DecoderClient) -> Facts | None:

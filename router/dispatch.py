@@ -14,11 +14,11 @@ from aiohttp.web_request import BaseRequest
 
 from router.config import Config
 from router.deadline import Deadline
-from router.decoders import Decoder, Decoders
-from router.errors import CutOff, NoAnswer, Refusal, Unreachable
+from router.decoders import Decoder, Decoders, no_decoder
+from router.errors import CutOff, DecoderGone, NoAnswer, Refusal, Unreachable
 from router.exchange import Ending, Exchange, Route
 from router.janitor import Janitor
-from router.leases import Lease, Leases
+from router.leases import RETRY_AFTER_S, Lease, Leases
 from router.metrics import Metrics
 from router.plans import Handed, HandOver, Plain, Planner
 from router.proof import Timings, Use, miscounted, prove
@@ -29,8 +29,6 @@ from router.routes import plain, shared, state_file
 from router.routes.choose import Next, Outcome, Policy, Step, StepFailed, failed, line, what_follows
 from router.routes.handoff import Handoff, Surroundings, refused
 from router.slots import Prompt
-
-RETRY_AFTER_S = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +63,23 @@ class Dispatcher:
 
     async def serve(self, request: ClientRequest, client: BaseRequest, exchange: Exchange) -> web.StreamResponse:
         """The reply, sent. Refusal: the router answers itself. DecoderError: no answer had begun."""
-        decoders = self._decoders.ready()
-        if not decoders:
-            raise Refusal(503, "unavailable_error", "no decoder is ready", RETRY_AFTER_S)
+        gone: DecoderGone | None = None
+        for _ in range(len(self._decoders)):
+            decoders = self._decoders.ready()
+            if not decoders:
+                break
+            try:
+                return await self._serve_once(request, client, exchange, decoders)
+            except DecoderGone as error:
+                gone = error
+                if exchange.n_handed:
+                    # Its prefill is paid and lost. To pay again in silence is not ours to decide.
+                    break
+        raise gone or no_decoder()
+
+    async def _serve_once(
+        self, request: ClientRequest, client: BaseRequest, exchange: Exchange, decoders: list[Decoder]
+    ) -> web.StreamResponse:
         try:
             plan: HandOver | Plain | Handed = await self._planner.plan(request, exchange, decoders)
         except StepFailed as failure:
@@ -125,10 +137,11 @@ class Dispatcher:
         exchange.log.hybrid(line(failure, next_))
         self._metrics.failures.labels(failure.step, failure.outcome).inc()
         exchange.reason = failure.reason
-        if failure.outcome in (Outcome.UNREACHABLE, Outcome.TIMED_OUT, Outcome.CUT_OFF):
-            decoder.suspect(failure.words)
         if next_ is Next.UNAVAILABLE:
-            raise Refusal(503, "unavailable_error", failure.words, RETRY_AFTER_S)
+            self._decoders.unreachable(decoder, failure.words)
+            raise DecoderGone(503, "unavailable_error", failure.words, RETRY_AFTER_S)
+        if failure.outcome in (Outcome.TIMED_OUT, Outcome.CUT_OFF) and failure.step is not Step.PROVIDER:
+            decoder.suspect(failure.words)
         if next_ is Next.REFUSE:
             raise Refusal(502, "server_error", f"{failure.words} (--strict)")
         return next_
@@ -184,8 +197,9 @@ class Dispatcher:
             return response
         except Unreachable as error:
             ended = True
-            seat.decoder.suspect(str(error))
-            raise Refusal(503, "unavailable_error", f"the decoder cannot be reached: {error}", RETRY_AFTER_S) from None
+            words = f"the decoder cannot be reached: {error}"
+            self._decoders.unreachable(seat.decoder, words)
+            raise DecoderGone(503, "unavailable_error", words, RETRY_AFTER_S) from None
         except (NoAnswer, CutOff) as error:
             seat.decoder.suspect(str(error))
             raise

@@ -9,6 +9,7 @@
     |   |-- CutOff        the connection ended in the middle: what was asked may have been done
     |   `-- NoAnswer      a deadline passed: what was asked may still be done
     `-- Refusal           the request is answered with an error and goes no further
+        `-- DecoderGone   because its decoder refuses connections; another one may serve it
 
 A failed handoff step is no error of this tree but a row of the decision table (`router.routes.choose`).
 """
@@ -62,6 +63,10 @@ class Refusal(RouterError):
 
     def body(self) -> bytes:
         return error_body(self.status, self.kind, self.message)
+
+
+class DecoderGone(Refusal):
+    """The decoder has seen nothing of what was refused."""
 
 
 def error_body(status: int, kind: str, message: str) -> bytes:

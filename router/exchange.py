@@ -11,6 +11,9 @@ from router.log import Figures, Log
 from router.metrics import Metrics
 from router.proof import Timings, Use
 
+SERVER = {"Server": "kvgate-router"}
+NO_REASON = "none"
+
 
 class Route(StrEnum):
     SHARED = "shared"
@@ -44,7 +47,7 @@ class Exchange:
     deadline: Deadline
     started_ns: int = field(default_factory=time.perf_counter_ns)
     route: Route = Route.NONE
-    reason: str = "none"
+    reason: str = NO_REASON
     status: int = 0
     slot: int | None = None
     n_prompt: int | None = None
@@ -70,6 +73,7 @@ class Exchange:
             "X-KVGate-Route": self.route,
             "X-KVGate-Reason": self.reason,
             "X-Request-Id": self.request_id,
+            **SERVER,
         }
 
     def finish(self, ending: Ending, metrics: Metrics) -> None:

@@ -46,6 +46,16 @@ class _Parser(argparse.ArgumentParser):
         raise ConfigError(message)
 
 
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version
+
+        print(f"kvgate-router {version('kvgate')}")
+        parser.exit(0)
+
+
 def read_command_line(argv: Sequence[str], environment: Mapping[str, str]) -> Invocation:
     """ConfigError: anything that cannot be served. A flag beats the environment."""
     words = list(argv)
@@ -79,6 +89,7 @@ def build_parser() -> argparse.ArgumentParser:
         "cut at the end; 2 bad flags or configuration.",
         allow_abbrev=False,
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="say which version this is")
     _add_decoder_flags(parser)
     _add_handoff_flags(parser)
     _add_security_flags(parser)

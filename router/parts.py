@@ -161,7 +161,15 @@ class Parts:
         command = decoder_command(
             child, port, self._save_folder(), self._config.alias, self._config.decoder_api_key_file
         )
-        return [decoder], Supervisor(decoder, command, self._children, self._log, self.metrics)
+        supervisor = Supervisor(
+            decoder,
+            command,
+            self._children,
+            self._log,
+            self.metrics,
+            lambda why: self.decoders.unreachable(decoder, why),
+        )
+        return [decoder], supervisor
 
     def _surroundings(self) -> Surroundings | None:
         if self._provider is None:

@@ -15,11 +15,12 @@ from aiohttp.web_request import BaseRequest
 
 from router.config import Config
 from router.deadline import Deadline
-from router.decoders import Decoders
-from router.dispatch import RETRY_AFTER_S, Dispatcher
+from router.decoders import Decoders, no_decoder
+from router.dispatch import Dispatcher
 from router.errors import DecoderError, NoAnswer, Refusal
-from router.exchange import Ending, Exchange
+from router.exchange import NO_REASON, SERVER, Ending, Exchange
 from router.keys import KeyRing
+from router.leases import RETRY_AFTER_S
 from router.log import Log
 from router.metrics import Metrics
 from router.one_line import one_line
@@ -67,7 +68,8 @@ class Front:
             if client.path == "/v1/models" and client.method == "GET":
                 return await self._models()
             if client.path == "/metrics" and client.method == "GET":
-                return web.Response(body=self._metrics.text(), headers={"Content-Type": self._metrics.content_type})
+                headers = {"Content-Type": self._metrics.content_type, **SERVER}
+                return web.Response(body=self._metrics.text(), headers=headers)
             raise Refusal(404, "not_found_error", "File Not Found")
         except Refusal as refusal:
             return refused(refusal)
@@ -77,12 +79,12 @@ class Front:
             return refused(_shutting_down())
         if not self._decoders.ready():
             return refused(Refusal(503, "unavailable_error", "Loading model", RETRY_AFTER_S))
-        return web.Response(body=b'{"status":"ok"}', content_type=JSON)
+        return web.Response(body=b'{"status":"ok"}', content_type=JSON, headers=SERVER)
 
     async def _models(self) -> web.Response:
         decoders = self._decoders.ready()
         if not decoders:
-            raise Refusal(503, "unavailable_error", "no decoder is ready", RETRY_AFTER_S)
+            raise no_decoder()
         try:
             answer = await decoders[0].client.models(self._config.timeouts.share)
         except DecoderError as error:
@@ -91,7 +93,7 @@ class Front:
         value = answer.json_object()
         if self._config.alias is not None and value is not None and answer.ok:
             body = json.dumps(_renamed(value, self._config.alias)).encode()
-        return web.Response(status=answer.status, body=body, content_type=JSON)
+        return web.Response(status=answer.status, body=body, content_type=JSON, headers=SERVER)
 
     async def _serve(self, endpoint: Endpoint, client: BaseRequest) -> web.StreamResponse:
         """A request for a model, from its first byte to its one ending."""
@@ -136,6 +138,8 @@ class Front:
 
     async def _send_refusal(self, client: BaseRequest, refusal: Refusal, exchange: Exchange) -> web.StreamResponse:
         exchange.status = refusal.status
+        if exchange.reason == NO_REASON:
+            exchange.reason = refusal.kind.replace("_", "-")
         return await send(client, refused(refusal, exchange))
 
     async def _body(self, client: BaseRequest) -> bytes:
@@ -204,7 +208,7 @@ def _no_answer(error: DecoderError) -> Refusal:
 
 def refused(refusal: Refusal, exchange: Exchange | None = None) -> web.Response:
     """A refusal as a response. The connection ends with it: its request's body may not have been read."""
-    headers = {"Content-Type": JSON, **(exchange.headers() if exchange is not None else {})}
+    headers = {"Content-Type": JSON, **(exchange.headers() if exchange is not None else SERVER)}
     if refusal.retry_after_s is not None:
         headers["Retry-After"] = str(refusal.retry_after_s)
     response = web.Response(status=refusal.status, body=refusal.body(), headers=headers)

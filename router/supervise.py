@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 from router.child_process import ChildProcess, Children
@@ -29,8 +30,17 @@ LAST_WORDS = 3
 class Supervisor:
     """Keeps one child decoder running."""
 
-    def __init__(self, decoder: Decoder, command: tuple[str, ...], children: Children, log: Log, metrics: Metrics):
+    def __init__(
+        self,
+        decoder: Decoder,
+        command: tuple[str, ...],
+        children: Children,
+        log: Log,
+        metrics: Metrics,
+        when_gone: Callable[[str], None],
+    ) -> None:
         self._decoder = decoder
+        self._when_gone = when_gone
         self._command = command
         self._children = children
         self._log = log
@@ -41,17 +51,16 @@ class Supervisor:
 
     async def keep_running(self) -> None:
         """Returns when `stop` was called. StartError: the child ended before it was ever ready."""
-        loop, pause_s, was_ready = asyncio.get_running_loop(), FIRST_PAUSE_S, False
+        loop, pause_s = asyncio.get_running_loop(), FIRST_PAUSE_S
         while not self._stop.is_set():
             started_at = loop.time()
             child = await self._start()
             await child.ended.wait()
             if self._stop.is_set():
                 return
-            was_ready = was_ready or self._decoder.ready
             how = _ending(child.returncode)
-            self._decoder.suspect(f"its process {how}")
-            if not was_ready:
+            self._when_gone(f"its process {how}")
+            if not self._decoder.ever_ready:
                 raise StartError(f"the decoder {how} before it was ready: {' | '.join(self._last_words)}")
             pause_s = FIRST_PAUSE_S if loop.time() - started_at > STEADY_S else pause_s
             self._log.says(f"the decoder {how}; it is started again in {pause_s:g} s")
