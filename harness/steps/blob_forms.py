@@ -6,6 +6,9 @@ attention alone has to step over it and never reads it.
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
 
 from harness.errors import HarnessError
@@ -20,7 +23,11 @@ TRAP_N_PAST = 258
 
 
 class BlobForm(StrEnum):
-    """`as-is` is what the engine sent; `v1-trap` is v1 with a first byte that reads as v2."""
+    """`as-is` is what the engine sent; `v1-trap` is v1 with a first byte that reads as v2.
+
+    The last five break a check that every reader has to make: the last byte is missing, the token count is 2^32-1, a
+    checkpoint has 2^64-8 bytes, a flag is unknown, there is nothing.
+    """
 
     AS_IS = "as-is"
     V1 = "v1"
@@ -30,6 +37,11 @@ class BlobForm(StrEnum):
     V3 = "v3"
     V3_RECURRENT = "v3-recurrent"
     RAW = "raw"
+    CUT = "cut"
+    LYING = "lying"
+    OVERFLOW = "overflow"
+    BAD_FLAGS = "bad-flags"
+    EMPTY = "empty"
 
 
 def reshaped(data: bytes, form: BlobForm, logits_bytes: int) -> bytes:
@@ -40,6 +52,8 @@ def reshaped(data: bytes, form: BlobForm, logits_bytes: int) -> bytes:
         blob = read_blob(data, _ANY)
     except WireError as error:
         raise HarnessError(f"the engine's state cannot be read: {error}") from error
+    if form in _DAMAGE:
+        return _DAMAGE[form](encode_blob(replace(blob, version=V3, checkpoint=None)), len(blob.tokens))
     n_tok = len(blob.tokens)
     kv = blob.rest[: len(blob.rest) - logits_bytes]
     match form:
@@ -58,6 +72,24 @@ def reshaped(data: bytes, form: BlobForm, logits_bytes: int) -> bytes:
             checkpoint=_checkpoint(blob, form, n_tok),
         )
     )
+
+
+def _flags_at(n_tok: int) -> int:
+    return 9 + 4 * n_tok
+
+
+def _overflow(data: bytes, n_tok: int) -> bytes:
+    at = _flags_at(n_tok)
+    return data[:at] + b"\x01" + struct.pack("<iiqQ", 0, 0, 1, 2**64 - 8) + data[at + 1 :]
+
+
+_DAMAGE: dict[BlobForm, Callable[[bytes, int], bytes]] = {
+    BlobForm.CUT: lambda data, _: data[:-1],
+    BlobForm.LYING: lambda data, _: data[:5] + b"\xff\xff\xff\xff" + data[9:],
+    BlobForm.OVERFLOW: _overflow,
+    BlobForm.BAD_FLAGS: lambda data, n_tok: data[: _flags_at(n_tok)] + b"\x80" + data[_flags_at(n_tok) + 1 :],
+    BlobForm.EMPTY: lambda _, __: b"",
+}
 
 
 def _checkpoint(blob: StateBlob, form: BlobForm, n_tok: int) -> Checkpoint | None:
