@@ -32,7 +32,8 @@ LEFT = {
     "file": "the file state-",
     "socket": "the socket s in the temporary folder was left",
     "process": "(sleep 600) was left",
-    "crash": "the build exited with status 7 before it was asked to end",
+    "crash": "the build exited with status 7",
+    "bad end": "the build exited with status 9 when it was asked to end",
     "deaf": "did not end when asked to, and was killed",
 }
 

@@ -29,6 +29,9 @@ from harness.record import Exit
 TERM_S = 10.0
 """How long a process may take to end when asked; after that it is killed, and that is a finding."""
 
+ENDED_AS_ASKED = (0, -signal.SIGTERM, 128 + signal.SIGTERM)
+"""The statuses of a process that did what SIGTERM says. A crash at the same moment shows another one."""
+
 _ANSWER_S = 30.0
 _EOF_S = 2.0
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from random import Random
 from typing import Any
@@ -29,17 +29,18 @@ from harness.plan import (
     Addresses,
     Folders,
     Options,
+    base_env,
     build_argv,
     build_env,
     decoder_wrapper,
     model_of,
     needs_port,
 )
-from harness.processes import Process, Tails, ended_how
+from harness.processes import ENDED_AS_ASKED, Process, Tails, ended_how
 from harness.profiles import Build
 from harness.record import Exchange, Exit, FileEvent, Journal, Log, Record, StepRecord, read_journal, read_log
 from harness.reference import Prepared, prepare
-from harness.scenario import DecoderSpec, Kind, Scenario
+from harness.scenario import DecoderSpec, Kind, RequestSpec, Scenario
 from harness.session import Session
 from harness.steps.act import Actor
 from harness.steps.engine_act import EngineAt
@@ -55,7 +56,9 @@ _AS_IT_WAS = Restart()
 class Run:
     """The state of one run, from its start until its record can be read.
 
-    `findings` are what the build left or did beside the checks, `errors` why the run cannot be trusted.
+    `findings` are what the build left or did beside the checks, `errors` why the run cannot be trusted. `argvs` and
+    `envs` are how each process was started. `attend` is somebody who wants to be there while requests are asked:
+    it is handed the run, all started, and the asking, which it has to await.
     """
 
     session: Session
@@ -66,6 +69,8 @@ class Run:
     findings: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     argvs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    envs: dict[str, dict[str, str]] = field(default_factory=dict)
+    attend: Callable[[Run, Coroutine[Any, Any, None]], Awaitable[None]] | None = None
     _decoders: dict[str, Decoder] = field(default_factory=dict)
     _engines: dict[str, Engine] = field(default_factory=dict)
     _process: Process | None = None
@@ -87,7 +92,7 @@ class Run:
         self.folders.make()
         try:
             budget = self.scenario.budget_s
-            await within(budget, "the whole scenario (its budget_s)", self._start_and_ask(), self._tails)
+            await within(budget, "the whole scenario (its budget_s)", self._start_and_ask(), self.tails)
         finally:
             await asyncio.shield(asyncio.ensure_future(self._end()))
         return self._record
@@ -101,8 +106,21 @@ class Run:
         decoders = {who: decoder.process for who, decoder in self._decoders.items()}
         return decoders | {who: engine.process for who, engine in self._engines.items()}
 
-    def _tails(self) -> str:
+    def tails(self) -> str:
+        """The last lines of every process."""
         return Tails(tuple(self._processes()))()
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """Where each process that serves can be reached."""
+        decoders = {who: decoder.url for who, decoder in self._decoders.items()}
+        return decoders | ({"build": self._url} if self._url else {})
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """The process behind each name."""
+        own = {"build": self._process.pid} if self._process is not None else {}
+        return own | {who: process.pid for who, process in self._beside().items()}
 
     # -- acting
 
@@ -113,7 +131,8 @@ class Run:
         self._before = descriptors(self._process.pid)
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
             await self._do_steps(http)
-            await self._ask_all(http, prepared)
+            asking = self._ask_all(http, prepared)
+            await (asking if self.attend is None else self.attend(self, asking))
             await self._look_around(http)
         if self._process.running:
             self.findings += await descriptors_left(self._process.pid, self._before)
@@ -151,6 +170,8 @@ class Run:
         argv = [*build_argv(self.scenario, self.build, self.folders, addresses, self.options), *restart.args]
         env = build_env(self.scenario, self.build, self.folders, addresses, self.options)
         self.argvs["build"] = tuple(argv)
+        base = base_env("build", self.folders)
+        self.envs["build"] = {name: value for name, value in env.items() if base.get(name) != value}
         ready = self.build.profile.ready
         log = f"build-{len(self._former) + 1}.log" if self._former else "build.log"
         self._process = await start_build(self.session.guardian, argv, env, ready, self.folders, log)
@@ -214,9 +235,14 @@ class Run:
             if not each.spec.together:
                 await self._taken(waiting)
             body = request_body(each.spec, each.prompt)
+            self._keep_request(each.spec, body)
             asked = ask(http, self._url + each.spec.endpoint, body, each.spec.deadline_s)
             waiting.append((each, asyncio.create_task(asked)))
         await self._taken(waiting)
+
+    def _keep_request(self, spec: RequestSpec, body: dict[str, Any]) -> None:
+        told = {"endpoint": str(spec.endpoint), "body": body}
+        (self.folders.evidence / f"request-{spec.name}.json").write_text(json.dumps(told, indent=1) + "\n")
 
     async def _taken(self, waiting: list[tuple[Prepared, asyncio.Task[Any]]]) -> None:
         try:
@@ -265,6 +291,8 @@ class Run:
             self.findings.append(f"the build {told} before it was asked to end")
         elif how.killed:
             self.findings.append(f"the build (pid {process.pid}) did not end when asked to, and was killed")
+        elif how.status is not None and how.status not in ENDED_AS_ASKED:
+            self.findings.append(f"the build {ended_how(how.status)} when it was asked to end")
 
     async def _end_decoder(self, who: str, process: Process) -> None:
         how = self._exits[who] = await process.end()

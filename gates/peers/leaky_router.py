@@ -3,7 +3,7 @@
 Standard library alone; takes our router's flags and reads two of them.
 
     python -m gates.peers.leaky_router WHAT serve ... --decoder URL ...
-    WHAT: nothing, memfd, file, socket, process, crash, deaf (does not end when asked to)
+    WHAT: nothing, memfd, file, socket, process, crash, bad end, deaf (does not end when asked to)
 """
 
 from __future__ import annotations
@@ -32,8 +32,6 @@ def leave(what: str) -> None:
         KEPT.append(listening)
     elif what == "process":
         KEPT.append(subprocess.Popen(["sleep", "600"], start_new_session=True, env={}))
-    elif what == "crash":
-        os._exit(7)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -45,13 +43,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         request = urllib.request.Request(self.decoder + self.path, body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=60) as reply:
             answer = reply.read()
+        leave(self.what)
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
+        if self.what != "crash":  # then its end is the end of the reply, so nobody can be quicker than the crash
+            self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
         self.wfile.write(answer)
         self.wfile.flush()
-        leave(self.what)
+        if self.what == "crash":
+            os._exit(7)
 
     def log_message(self, *_: object) -> None:
         """Silent."""
@@ -61,6 +62,8 @@ def main(what: str, flags: list[str]) -> None:
     Handler.what, Handler.decoder = what, flags[flags.index("--decoder") + 1]
     if what == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if what == "bad end":
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(9))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     print(f"listening on http://127.0.0.1:{server.server_port}", flush=True)
     server.serve_forever()
