@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import ssl
 from collections.abc import Coroutine
@@ -86,7 +87,8 @@ class Lifecycle:
                 server, host, port, ssl=self._tls, backlog=1024, reuse_address=True
             )
         except OSError as error:
-            raise StartError(f"cannot listen on {host}:{port}: {(error.strerror or str(error)).lower()}") from None
+            reason = os.strerror(error.errno).lower() if error.errno is not None and error.errno > 0 else str(error)
+            raise StartError(f"cannot listen on {host}:{port}: {reason}") from None
 
     async def _say_when_ready(self, address: str) -> None:
         if not is_loopback(self._config.host) and self._config.api_key_file is None:

@@ -11,11 +11,11 @@ from typing import Any
 
 from router.child_process import Children, child_environment
 from router.config import Config
-from router.deadline import happens
 from router.decoder_client import DecoderClient
-from router.decoders import Decoder, Decoders, Facts, maybe_facts
+from router.decoders import Decoder, Decoders, wait_until_ready
 from router.dispatch import Dispatcher
 from router.errors import Misfit
+from router.facts import Facts
 from router.guard import Guard
 from router.janitor import Janitor
 from router.keys import KeyRing, read_keys
@@ -34,7 +34,6 @@ from router.tls import client_context
 
 UNBOUNDED = 1 << 16
 """Permits where the slots alone bound how many handoffs there are at a time."""
-PREFILL_POLL_S = 0.1
 
 
 class Keys:
@@ -112,9 +111,7 @@ class Parts:
         await self.decoders.watch(decoder)
 
     async def _wait_for_prefill_server(self, client: DecoderClient) -> None:
-        never = asyncio.Event()
-        while (facts := await maybe_facts(client)) is None:
-            await happens(never, PREFILL_POLL_S)
+        facts = await wait_until_ready(f"prefill server {client.url}", client, self._log)
         if not facts.serves_actions:
             raise Misfit(f"prefill server {client.url} serves no slot actions: start it with --slot-save-path")
         self._prefill_facts = facts

@@ -20,7 +20,9 @@ from router.one_line import one_line
 from router.providers.provider import Job, Prefilled
 from router.routes.choose import Outcome, Step, failed
 from router.slots import Prompt, SlotTable
+from wire.errors import RemoteWireError
 from wire.provider import Claim
+from wire.sse import DONE, SseDecoder, SseEvent
 
 
 class LlamaServerProvider:
@@ -77,7 +79,7 @@ class LlamaServerRun:
         except NoAnswer:
             raise failed(Step.PROVIDER, Outcome.TIMED_OUT, seconds=self._seconds) from None
         except DecoderError as error:
-            raise failed(Step.PROVIDER, Outcome.FAILED, reason=str(error)) from None
+            raise failed(Step.PROVIDER, Outcome.CUT_OFF, reason=str(error)) from None
 
     async def end(self) -> None:
         self._work.cancel()
@@ -108,5 +110,15 @@ class LlamaServerRun:
             raise failed(
                 Step.PROVIDER, Outcome.REFUSED, call="prefill", status=upstream.status, body=one_line(received)
             )
-        if b'"stop":true' not in received:
-            raise CutOff("the prefill server's stream ended before its last frame")
+        if not _finished(received):
+            raise CutOff("its stream ended before its last frame")
+
+
+def _finished(stream: bytes) -> bool:
+    """Whether the stream has the frame that says that the completion stopped."""
+    try:
+        events = SseDecoder().receive(stream)
+        frames = [json.loads(event.data) for event in events if isinstance(event, SseEvent) and event.data != DONE]
+    except (RemoteWireError, ValueError, RecursionError):
+        return False
+    return any(isinstance(frame, dict) and frame.get("stop") is True for frame in frames)

@@ -116,6 +116,7 @@ TABLE: dict[tuple[Step, Outcome], Row] = {
     (Step.PROVIDER, Outcome.EXITED): Row(Next.PLAIN, "provider exited {status}"),
     (Step.PROVIDER, Outcome.KILLED): Row(Next.PLAIN, "provider was killed by {signal}"),
     (Step.PROVIDER, Outcome.REFUSED): Row(Next.PLAIN, "prefill server answered {call} with {status}: {body}"),
+    (Step.PROVIDER, Outcome.CUT_OFF): Row(Next.PLAIN, "prefill server failed: {reason}"),
     (Step.PROVIDER, Outcome.TIMED_OUT): Row(Next.PLAIN, "provider did not end within {seconds:g} s"),
     (Step.PROVIDER, Outcome.CANNOT_SHARE): Row(
         Next.STATE_FILE, "share answered {status}, but a prefill server cannot write into a region"

@@ -75,7 +75,7 @@ class LlamaPeer:
             if self.hold is not None:
                 await self.hold.wait()
         status, value = self.answers.get(name) or self._honest(name, target, body)
-        if name == "completions" and status == 200 and body.get("stream"):
+        if name.startswith("completion") and status == 200 and body.get("stream"):
             await self._stream(value, writer)
             return
         raw = json.dumps(value).encode()
@@ -109,8 +109,13 @@ class LlamaPeer:
             case "erase":
                 self.slots[slot] = []
                 return 200, {"id_slot": slot, "n_erased": 0}
+            case "save":
+                (self.folder / body["filename"]).write_text(json.dumps(self.slots[slot]))
+                return 200, {"id_slot": slot, "n_saved": len(self.slots[slot])}
             case "completions":
                 return 200, self._complete(body)
+            case "completion":
+                return 200, {**self._complete(body), "stop": True}
         return 200, {"status": "ok", "data": []}
 
     def _restored(self, slot, filename):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from router.config import Config, Timeouts
+from router.errors import Misfit
 from router.http1 import Head, ReplyReader, encode_request
 from router.lifecycle import Lifecycle
 from router.log import Log
@@ -95,11 +96,13 @@ async def until(true, seconds=10.0):
 
 
 @asynccontextmanager
-async def router(tmp_path, *peers, provider=WRITES_FILE, **settings):
+async def router(tmp_path, *peers, provider=WRITES_FILE, prefill=None, **settings):
     """A router before running peers, with a provider that is a script."""
     script = tmp_path / "provider.py"
     script.write_text(provider)
     command = (sys.executable, "-I", "-S", str(script)) if provider else ()
+    if isinstance(prefill, LlamaPeer):
+        settings["prefill_url"] = prefill.url
     settings = {"kv_share": bool(provider), "slot_save_path": tmp_path, "timeouts": QUICK, **settings}
     config = Config(port=0, decoders=tuple(peer.url for peer in peers), provider=command, **settings)
     lines = io.StringIO()
@@ -108,7 +111,10 @@ async def router(tmp_path, *peers, provider=WRITES_FILE, **settings):
     lifecycle = Lifecycle(config, parts, None, log)
     running_router = asyncio.create_task(lifecycle.run())
     try:
-        await until(lambda: "listening on" in lines.getvalue() and len(parts.decoders.ready()) == len(peers))
+        await until(lambda: running_router.done() or len(parts.decoders.ready()) == len(peers))
+        await until(lambda: running_router.done() or "listening on" in lines.getvalue())
+        if running_router.done():
+            await running_router
         port = int(lines.getvalue().rpartition("listening on http://127.0.0.1:")[2].split()[0])
         yield Running(parts, lines, port)
     finally:
@@ -472,6 +478,107 @@ def test_the_decoders_own_error_reaches_the_client(tmp_path):
         peer.answers["completions"] = (400, {"error": {"message": "no such grammar"}})
         reply = await front.post({"prompt": PROMPT})
         assert (reply.status, json.loads(reply.body)) == (400, {"error": {"message": "no such grammar"}})
+
+    run(tmp_path, story)
+
+
+def with_prefill_server(tmp_path, story, *, n_prefill_slots=2, **settings):
+    """Runs `story(router, decoder, prefill server)`; the decoder refuses to share."""
+
+    async def whole():
+        async with asyncio.timeout(60):
+            decoder, prefill = LlamaPeer(), LlamaPeer(n_prefill_slots)
+            async with (
+                running(decoder, tmp_path),
+                running(prefill, tmp_path),
+                router(tmp_path, decoder, provider="", prefill=prefill, hold_back=1, **settings) as front,
+            ):
+                await story(front, decoder, prefill)
+                await front.all_free(2)
+
+    asyncio.run(whole())
+
+
+@pytest.mark.parametrize("kv_share", [False, True])
+def test_a_prefill_server_saves_what_the_decoder_restores(tmp_path, kv_share):
+    async def story(front, decoder, prefill):
+        reply = await front.post({"prompt": PROMPT})
+        assert (reply.route[0], reply.head.headers["x-kvgate-handoff"]) == ("state-file", "used")
+        assert prefill.calls == ["completion", "save"]
+        assert decoder.calls == (["share"] if kv_share else []) + ["restore", "completions"]
+        assert prefill.slots[0] == PROMPT[:-1]
+
+    with_prefill_server(tmp_path, story, kv_share=kv_share)
+
+
+def test_a_granted_share_is_given_back_where_a_prefill_server_cannot_use_it(tmp_path):
+    async def story(front, decoder, prefill):
+        decoder.answers.clear()
+        reply = await front.post({"prompt": PROMPT})
+        assert reply.route == ("state-file", "provider-cannot-share")
+        assert decoder.calls == ["share", "erase", "restore", "completions"]
+
+    with_prefill_server(tmp_path, story, kv_share=True)
+
+
+@pytest.mark.parametrize(
+    ("answers", "line"),
+    [
+        ({"save": (200, {"n_saved": 28})}, "provider prefilled 28 of 29 tokens; "),
+        ({"save": (500, {})}, "prefill server answered save with 500: {}; "),
+        ({"completion": (400, {"error": {}})}, "prefill server answered prefill with 400: "),
+    ],
+    ids=["short", "save refused", "prefill refused"],
+)
+def test_what_a_prefill_server_does_not_do_is_named(tmp_path, answers, line):
+    async def story(front, decoder, prefill):
+        prefill.answers = answers
+        reply = await front.post({"prompt": PROMPT})
+        assert (reply.status, reply.route[0]) == (200, "plain")
+        assert front.hybrid[0].startswith(line)
+        assert "restore" not in decoder.calls
+
+    with_prefill_server(tmp_path, story)
+
+
+def test_a_dead_prefill_server_costs_the_handoff_and_not_the_request(tmp_path):
+    async def story(front, decoder, prefill):
+        prefill.die()
+        reply = await front.post({"prompt": PROMPT})
+        assert (reply.status, reply.route) == (200, ("plain", "provider-cut-off"))
+
+    with_prefill_server(tmp_path, story)
+
+
+def test_a_client_that_leaves_stops_the_prefill_server(tmp_path):
+    async def story(front, decoder, prefill):
+        prefill.hangs = {"completion"}
+        await front.leave_after({"prompt": PROMPT}, lambda: until(lambda: prefill.calls == ["completion"]))
+        await until(lambda: prefill.n_hung_up == 1, 2)
+
+    with_prefill_server(tmp_path, story)
+
+
+def test_servers_with_different_slot_counts_do_not_fit(tmp_path):
+    async def story(*_):
+        pytest.fail("the router must not start")
+
+    with pytest.raises(Misfit, match="3 slots and 2"):
+        with_prefill_server(tmp_path, story, n_prefill_slots=3)
+
+
+def test_a_decoder_that_comes_back_is_served_from_again(tmp_path):
+    async def story(front, peer):
+        port = int(peer.url.rpartition(":")[2])
+        await front.post({"prompt": PROMPT})
+        peer.die()
+        assert (await front.post({"prompt": PROMPT})).status == 503
+        async with running(LlamaPeer(), tmp_path, port) as again:
+            await until(front.parts.decoders.ready)
+            reply = await front.post({"prompt": PROMPT})
+            assert reply.route[0] == "state-file", "what the dead one held is forgotten"
+            assert again.calls == ["share", "restore", "completions"]
+            await front.all_free(2)
 
     run(tmp_path, story)
 
