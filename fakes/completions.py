@@ -290,17 +290,14 @@ class _Run:
 
     def _finished(self, slot: Slot, truncated: bool) -> None:
         log, timings, task = self.machine.log, self.timings, self.task.id
-        prompt_ms, total = timings.prompt_ms, timings.prompt_ms + timings.predicted_ms
-        steps = max(0, timings.predicted_n - 1)
-        predicted_ms = timings.predicted_ms if steps else 0.0
+        prompt_n, predicted_n, steps = timings.prompt_n, timings.predicted_n, max(0, timings.predicted_n - 1)
+        prompt_ms, predicted_ms = timings.prompt_ms, timings.predicted_ms if steps else 0.0
         lines = (
-            f"prompt eval time = {prompt_ms:10.2f} ms / {timings.prompt_n:5d} tokens"
-            f" ({prompt_ms / max(1, timings.prompt_n):8.2f} ms per token,"
-            f" {1e3 / prompt_ms * timings.prompt_n:8.2f} tokens per second)",
-            f"       eval time = {predicted_ms:10.2f} ms / {timings.predicted_n:5d} tokens"
-            f" ({predicted_ms / max(1, steps):8.2f} ms per token,"
-            f" {1e3 / timings.predicted_ms * steps:8.2f} tokens per second)",
-            f"      total time = {total:10.2f} ms / {timings.prompt_n + timings.predicted_n:5d} tokens",
+            f"prompt eval time = {prompt_ms:10.2f} ms / {prompt_n:5d} tokens ({prompt_ms / max(1, prompt_n):8.2f}"
+            f" ms per token, {1e3 / prompt_ms * prompt_n:8.2f} tokens per second)",
+            f"       eval time = {predicted_ms:10.2f} ms / {predicted_n:5d} tokens ({predicted_ms / max(1, steps):8.2f}"
+            f" ms per token, {1e3 / predicted_ms * steps if steps else 0.0:8.2f} tokens per second)",
+            f"      total time = {prompt_ms + predicted_ms:10.2f} ms / {prompt_n + predicted_n:5d} tokens",
             f"   graphs reused = {steps:10d}",
         )
         log.slot(Level.INFO, "print_timing", slot.id, task, *lines)

@@ -6,7 +6,7 @@ Says which handler a request gets, and what comes before any of them: loading, t
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fakes import completions, endpoints
@@ -76,7 +76,7 @@ def handle(machine: Machine, request: Request) -> Flow:
     raise ApiError(404, "File Not Found", early=True)
 
 
-def _check_key(keys: tuple[str, ...], headers: dict[str, str]) -> None:
+def _check_key(keys: tuple[str, ...], headers: Mapping[str, str]) -> None:
     if not keys:
         return
     given = headers.get("authorization", headers.get("x-api-key", ""))

@@ -7,7 +7,9 @@ before it is believed; what is no request at all is answered 400 with an empty b
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import unquote
 
 from wire.errors import RemoteWireError
@@ -15,6 +17,8 @@ from wire.errors import RemoteWireError
 MAX_HEAD_BYTES = 64 << 10
 MAX_BODY_BYTES = 256 << 20
 _MAX_CHUNK_LINE = 1024
+_KNOWN_HEADS = 256
+_MAX_KNOWN_BYTES = 2048
 _METHOD_CHARS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 REASONS = {
@@ -40,8 +44,8 @@ class Request:
 
     method: str
     path: str
-    query: dict[str, str]
-    headers: dict[str, str]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
     keep_alive: bool
     body: bytes = b""
 
@@ -74,7 +78,10 @@ class RequestDecoder:
         """The requests that `data` completes. RemoteWireError: this is no HTTP, or it is too much of it."""
         self._buffer += data
         found: list[Request] = []
-        while (request := self._maybe_request()) is not None:
+        while self._buffer or self._head is not None:
+            request = self._maybe_request()
+            if request is None:
+                break
             found.append(request)
         return found
 
@@ -194,6 +201,17 @@ def _request_line(line: bytes) -> tuple[str, str, bytes]:
 
 
 def _parse_head(block: bytes) -> _Head:
+    parsed = _parsed(block) if len(block) <= _MAX_KNOWN_BYTES else _parsed.__wrapped__(block)
+    method, path, query, headers, keep_alive, length, chunked = parsed
+    return _Head(Request(method, path, query, headers, keep_alive), length, chunked)
+
+
+_Parsed = tuple[str, str, Mapping[str, str], Mapping[str, str], bool, int, bool]
+
+
+@lru_cache(maxsize=_KNOWN_HEADS)
+def _parsed(block: bytes) -> _Parsed:
+    """A head's fields. Clients send the same head again and again, so the last ones are remembered."""
     first, _, rest = block.partition(b"\r\n")
     method, target, version = _request_line(first)
     headers: dict[str, str] = {}
@@ -203,9 +221,9 @@ def _parse_head(block: bytes) -> _Head:
             raise RemoteWireError(f"no header: {line[:60]!r}")
         headers[name.lower()] = value.strip()
     path, _, query = target.partition("?")
-    request = Request(method, unquote(path), _query(query), headers, _keeps_alive(version, headers))
     chunked = "chunked" in headers.get("transfer-encoding", "").lower()
-    return _Head(request, 0 if chunked else _content_length(headers), chunked)
+    length = 0 if chunked else _content_length(headers)
+    return method, unquote(path), _query(query), headers, _keeps_alive(version, headers), length, chunked
 
 
 def _query(text: str) -> dict[str, str]:

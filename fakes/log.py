@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from functools import lru_cache
 
 _WIDTH = 12
 
@@ -34,15 +35,18 @@ class Log:
         self._start_ns = clock_ns()
         self._verbosity = verbosity
         self._pending: list[str] = []
+        self._now = ""
 
     def srv(self, level: Level, function: str, text: str) -> None:
         """A line of the server itself."""
-        self._line(level, f"srv  {function[:_WIDTH]:>{_WIDTH}}: {text}")
+        if level.verbosity <= self._verbosity:
+            self._pending.append(f"{self._stamp()} {level.letter} srv  {_column(function)}: {text}\n")
 
     def slot(self, level: Level, function: str, id_slot: int, id_task: int, *texts: str) -> None:
         """A line, or several at once, about one slot and the task it works on, -1 for none."""
-        front = f"slot {function[:_WIDTH]:>{_WIDTH}}: id {id_slot:2d} | task {id_task} | "
-        self._line(level, *[front + text for text in texts])
+        if level.verbosity <= self._verbosity:
+            front = f"{self._stamp()} {level.letter} slot {_column(function)}: id {id_slot:2d} | task {id_task} | "
+            self._pending += [f"{front}{text}\n" for text in texts]
 
     def raw(self, text: str) -> None:
         """A line without time and level."""
@@ -52,10 +56,16 @@ class Log:
         if self._pending:
             self._write("".join(self._pending).encode(errors="replace"))
             self._pending.clear()
+            self._now = ""
 
-    def _line(self, level: Level, *texts: str) -> None:
-        if level.verbosity <= self._verbosity:
-            micros = (self._clock_ns() - self._start_ns) // 1000
-            seconds, micros = divmod(micros, 1_000_000)
-            stamp = f"{seconds // 60}.{seconds % 60:02d}.{micros // 1000:03d}.{micros % 1000:03d}"
-            self._pending += [f"{stamp} {level.letter} {text}\n" for text in texts]
+    def _stamp(self) -> str:
+        """The time since start. Lines that leave together have the same."""
+        if not self._now:
+            seconds, micros = divmod((self._clock_ns() - self._start_ns) // 1000, 1_000_000)
+            self._now = f"{seconds // 60}.{seconds % 60:02d}.{micros // 1000:03d}.{micros % 1000:03d}"
+        return self._now
+
+
+@lru_cache(maxsize=64)
+def _column(function: str) -> str:
+    return f"{function[:_WIDTH]:>{_WIDTH}}"

@@ -6,11 +6,11 @@ llama-server's. Knows nothing of slots or sockets.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from json.encoder import encode_basestring
 from typing import Any
+
+import orjson
 
 from fakes.generation import Stop
 from fakes.params import Params
@@ -20,11 +20,8 @@ _MARK = "\x00\x00"
 _MARK_JSON = b'"\\u0000\\u0000"'
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-
-
 def to_json(value: object) -> bytes:
-    return _ENCODER.encode(value).encode(errors="replace")
+    return orjson.dumps(value)
 
 
 @dataclass(slots=True)
@@ -181,7 +178,7 @@ class OpenAiForm(Form):
         if self._around[0] != self.index:
             before, after = self._frame(self._delta(_MARK, None)).split(_MARK_JSON)
             self._around = self.index, before, after
-        return self._around[1] + encode_basestring(text).encode() + self._around[2]
+        return self._around[1] + to_json(text) + self._around[2]
 
     def _frame(self, choices: bytes, more: bytes = b"") -> bytes:
         if not self._tail:

@@ -21,16 +21,12 @@ class Timings:
 
     @property
     def prompt_ms(self) -> float:
-        return max(_NEVER_ZERO_MS, round((self.first_ns - self.start_ns) / 1e6, 3))
+        return _milliseconds(self.first_ns - self.start_ns)
 
     @property
     def predicted_ms(self) -> float:
         """Covers all tokens but the first."""
-        return (
-            max(_NEVER_ZERO_MS, round((self.end_ns - self.first_ns) / 1e6, 3))
-            if self.predicted_n > 1
-            else _NEVER_ZERO_MS
-        )
+        return _milliseconds(self.end_ns - self.first_ns if self.predicted_n > 1 else 0)
 
     def to_json(self) -> dict[str, Any]:
         """The object, with the rates that leave out the first token."""
@@ -46,3 +42,7 @@ class Timings:
             "predicted_per_token_ms": predicted_ms / steps if steps > 0 else 0.0,
             "predicted_per_second": 1e3 / predicted_ms * steps if steps > 0 else 0.0,
         }
+
+
+def _milliseconds(duration_ns: int) -> float:
+    return duration_ns // 1000 / 1000 if duration_ns >= 1000 else _NEVER_ZERO_MS
