@@ -22,6 +22,7 @@ COMMANDS = {
     "ab": "run scenarios on an old and a new build, and say what moved",
     "matrix": "run scenarios on several builds: which fixes compose",
     "prove": "show that every check can go red, by mutants",
+    "repro": "one scenario to replay by hand, or live and step by step",
     "fake": "start a fake: decoder, engine or provider, the decoder with llama-server's own flags",
     "faults": "list the faults that the fakes can play",
     "parity": "compare the greedy replies of two real builds",

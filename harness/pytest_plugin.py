@@ -118,7 +118,7 @@ class CheckItem(pytest.Item):
         try:
             result = runs.result(self.scenario)
         except Unavailable as missing:
-            if runs.real:
+            if asked_for_real(self.config):
                 raise
             pytest.skip(str(missing))
         for note in result.notes:
@@ -201,17 +201,12 @@ class Runs:
             self._session = Session()
         build = self.build(scenario.under_test)
         folder = self._folder() / scenario.suite / scenario.name
-        options = Options(real=self.real)
+        options = Options(real=asked_for_real(self.config))
         return run_scenario(scenario, build, folder=folder, options=options, session=self._session)
 
     def _folder(self) -> Path:
         base: Path = self.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
         return base / "kvgate"
-
-    @property
-    def real(self) -> bool:
-        """Whether the real set was asked for, so that what is missing of it is an error."""
-        return bool(self.config.getoption("--real")) or os.environ.get("KVGATE_REAL") == "1"
 
     def build(self, kind: Kind) -> Build:
         """The build under test of a kind. pytest.UsageError where none was named, or it is not there."""
@@ -227,6 +222,11 @@ class Runs:
     def close(self) -> None:
         if self._session is not None:
             self._session.close()
+
+
+def asked_for_real(config: pytest.Config) -> bool:
+    """Whether the real set was asked for, so that what is missing of it is an error and no skip."""
+    return bool(config.getoption("--real")) or os.environ.get("KVGATE_REAL") == "1"
 
 
 def _default_command(kind: Kind) -> str | None:

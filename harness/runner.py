@@ -93,6 +93,11 @@ def _keep(run: Run, result: ScenarioResult) -> None:
         "left_behind": list(result.left_behind),
         "errors": run.errors,
         "commands": {who: list(argv) for who, argv in run.argvs.items()},
+        "variables": run.envs,
+        "urls": run.urls,
+        "folders": [str(run.folders.evidence), str(run.folders.scratch)],
+        "requests": [request.name for request in run.scenario.requests],
+        "again": result.rerun,
         "checks": [
             {"check": each.check, "status": str(each.status), "detail": each.detail, "where": each.where}
             for each in result.checks

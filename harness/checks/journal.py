@@ -17,33 +17,34 @@ from harness.record import Event, Exchange, Journal, Record
 _ALWAYS = ("t_ns", "seq", "who", "pid", "event")
 
 DECODER_EVENTS: Mapping[str, tuple[str, ...]] = {
-    "start": ("argv", "n_slots", "n_ctx_slot", "model", "kv_inode"),
+    "start": ("argv", "n_slots", "n_ctx_slot", "model", "kv_inode", "kv_inodes"),
     "ready": ("url",),
     "completion": (
         "endpoint", "stream", "id_slot", "served_slot", "cache_prompt", "prompt_tokens", "n_prompt", "cache_n",
         "prompt_n", "predicted_n", "predicted", "stop_type", "status", "cancelled", "t_first_ns", "t_end_ns",
     ),
-    "share": ("slot", "n_tokens", "socket", "status", "share_id", "connected", "n_descriptors"),
-    "adopt": ("slot", "share_id", "tokens", "n_adopted", "status"),
-    "save": ("slot", "filename", "status", "n_saved"),
-    "restore": ("slot", "filename", "status", "n_restored"),
-    "erase": ("slot", "status", "n_erased"),
+    "share": ("slot", "asked", "n_tokens", "socket", "status", "share_id", "connected", "n_descriptors"),
+    "adopt": ("slot", "asked", "share_id", "tokens", "n_adopted", "status"),
+    "save": ("slot", "asked", "filename", "status", "n_saved"),
+    "restore": ("slot", "asked", "filename", "status", "n_restored"),
+    "erase": ("slot", "asked", "status", "n_erased"),
     "tokenize": ("n",),
     "apply_template": (),
     "held": ("point",),
     "released": ("point",),
-    "disconnect": (),
+    "disconnect": ("path",),
     "fault": ("name", "point", "reached", "fired"),
-    "end": ("faults", "by"),
+    "fault_no_effect": ("name", "point"),
+    "end": ("faults", "by", "status", "signal"),
 }  # fmt: skip
 
 PROVIDER_EVENTS: Mapping[str, tuple[str, ...]] = {
     "start": ("route", "n_tokens", "tokens", "fds", "state_file"),
     "rows": ("count",),
     "claim": ("line",),
-    "held": ("point",),
-    "released": ("point",),
+    "hangs": (),
     "fault": ("name", "point", "reached", "fired"),
+    "fault_no_effect": ("name", "point"),
     "end": ("status", "faults", "by"),
 }
 

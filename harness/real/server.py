@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Server:
     """`argv` plus llama-server's flags starts it. `native`: a binary of somebody's own building.
 
-    `build` is the build's number or what it was built with; `notes` are for the reader of a report.
+    `flags` come after all others. `build` is the build's number or what it was built with; `notes` are for the
+    reader of a report.
     """
 
     name: str
@@ -17,4 +18,5 @@ class Server:
     version: str
     build: str = ""
     native: bool = False
+    flags: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

@@ -57,7 +57,7 @@ async def start(
         if not _may_be_repacking(server, process, flags):
             raise ServerDied(f"{died}\n  its log: {log}") from died
     else:
-        return Started(server, process, tuple(flags), ready["url"])
+        return Started(server, process, (*flags, *server.flags), ready["url"])
     status = process.exited.result()
     noted = replace(server, notes=(*server.notes, f"died at load (signal {-status}), started with {NO_REPACK}"))
     return await start(
@@ -84,7 +84,7 @@ async def _begin(
     try:
         return await guardian.start(
             f"{name} ({server.name})",
-            (*server.argv, *flags),
+            (*server.argv, *flags, *server.flags),
             env=os.environ if env is None else env,
             cwd=cwd,
             log=log,
@@ -96,4 +96,4 @@ async def _begin(
 
 def _may_be_repacking(server: Server, process: Process, flags: Sequence[str]) -> bool:
     """Killed by a signal of its own, native, and not yet told to leave the weights alone."""
-    return process.exited.result() < 0 and server.native and not set(flags) & set(_NO_REPACK_SPELLINGS)
+    return process.exited.result() < 0 and server.native and not {*flags, *server.flags} & set(_NO_REPACK_SPELLINGS)

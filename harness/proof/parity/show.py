@@ -29,7 +29,7 @@ def text(outcome: Outcome) -> str:
         "",
         tabulate(rows, headers=heads, disable_numparse=True, maxcolwidths=[None] * 7 + [48]),
         "",
-        f"margins over positions of a, {_BLOCKS[0]} near a tie, {_BLOCKS[-1]} {_TOP:g} and more, x the first difference",
+        f"a's margins over positions: {_BLOCKS[0]} near a tie, {_BLOCKS[-1]} {_TOP:g} and more, x the first difference",
     ]
     lines += [f"{number:3} {_blocks(each)}" for number, each in enumerate(outcome.compared, 1)]
     return "\n".join([*lines, "", f"{outcome.reading}"])

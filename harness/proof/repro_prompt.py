@@ -1,0 +1,173 @@
+"""The prompt of a live replay: everything is alive, a person says what comes next.
+
+It waits for two things at once, the person's next line and the run's own progress, and tells of both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from harness.deadline import within
+from harness.errors import UsageError
+from harness.near import did_you_mean
+from harness.run import Run
+
+PROMPT = "(kvgate) "
+HELP = """  next          let the fake decoder go on from where it is held, to its next held point or the end
+  hold POINT    stop the fake decoder there too
+  points        every point there is
+  logs          the last lines of every process
+  slots         the decoder's slots
+  urls          where everything is
+  quit          end everything
+"""
+_CONTROL_S = 10.0
+
+
+class Attendant:
+    """What `Run.attend` wants: it holds, lets the requests go, and then does as it is told."""
+
+    def __init__(self, hold: list[str]) -> None:
+        self._hold = hold
+        self.status = 0
+
+    async def __call__(self, run: Run, asking: Coroutine[Any, Any, None]) -> None:
+        control = Control(run.folders.scratch / "decoder.sock")
+        try:
+            for point in self._hold:
+                await control.hold(point)
+        except UsageError:
+            asking.close()
+            raise
+        print("\n".join(f"{who:<9} {url}" for who, url in run.urls.items()), flush=True)
+        task = asyncio.create_task(asking)
+        lines = _Lines()
+        try:
+            await self._attend(run, control, task, lines)
+        finally:
+            lines.close()
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _attend(self, run: Run, control: Control, task: asyncio.Task[None], lines: _Lines) -> None:
+        told = False
+        while True:
+            print(PROMPT, end="", flush=True)
+            typed = asyncio.ensure_future(lines.next())
+            if not told:
+                await asyncio.wait({typed, task}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done() and not told:
+                told = True
+                print(f"\n{self._ended(task)}\n{PROMPT}", end="", flush=True)
+            line = await typed
+            if line is None or not await self._obey(run, control, line.split()):
+                return
+
+    def _ended(self, task: asyncio.Task[None]) -> str:
+        error = None if task.cancelled() else task.exception()
+        self.status = 0 if error is None else 1
+        return "every request has been answered" if error is None else f"the requests ended: {error}"
+
+    async def _obey(self, run: Run, control: Control, words: list[str]) -> bool:
+        """False when everything is to end."""
+        match words:
+            case []:
+                pass
+            case ["quit" | "q" | "exit"]:
+                return False
+            case ["next" | "n"]:
+                print(await control.release())
+            case ["hold", point]:
+                try:
+                    await control.hold(point)
+                    print(f"held at {point}")
+                except UsageError as error:
+                    print(error)
+            case ["points"]:
+                print("\n".join(await control.points()))
+            case ["logs" | "l"]:
+                print(run.tails())
+            case ["slots" | "s"]:
+                print(await _slots(run))
+            case ["urls"]:
+                print("\n".join(f"{who:<9} {url}" for who, url in run.urls.items()))
+            case _:
+                print(HELP, end="")
+        return True
+
+
+class Control:
+    """The control endpoint of the run's fake decoder."""
+
+    def __init__(self, socket: Path) -> None:
+        self._socket = socket
+
+    async def hold(self, point: str) -> None:
+        known = await self.points()
+        if point not in known:
+            raise UsageError(f"no point is called {point!r}{did_you_mean(point, known)}")
+        await self._call("POST", "/hold", {"point": point})
+
+    async def points(self) -> list[str]:
+        return list((await self._call("GET", "/points"))["points"])
+
+    async def release(self) -> str:
+        """Lets whoever waits go on; the points where nobody is yet stay held."""
+        held: dict[str, int] = (await self._call("GET", "/state"))["held"]
+        waiting = [point for point, count in held.items() if count]
+        for point in waiting:
+            await self._call("POST", "/release", {"point": point})
+        if waiting:
+            return f"released: {', '.join(waiting)}"
+        return f"nobody has come to {', '.join(held)} yet" if held else "nothing is held"
+
+    async def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        if not self._socket.exists():
+            raise UsageError("this scenario has no fake decoder that could be held")
+        return await within(_CONTROL_S, f"the fake's answer to {path}", self._asked(method, path, body))
+
+    async def _asked(self, method: str, path: str, body: dict[str, Any] | None) -> Any:
+        connector = aiohttp.UnixConnector(str(self._socket))
+        async with (
+            aiohttp.ClientSession(connector=connector) as http,
+            http.request(method, f"http://fake{path}", json=body) as response,
+        ):
+            return json.loads(await response.text())
+
+
+async def _slots(run: Run) -> str:
+    if "decoder" not in run.urls:
+        return "there is no decoder beside the build"
+    try:
+        async with aiohttp.ClientSession() as http, http.get(run.urls["decoder"] + "/slots") as response:
+            return json.dumps(json.loads(await response.text()), indent=1)
+    except (aiohttp.ClientError, ValueError) as error:
+        return f"the decoder does not tell: {error}"
+
+
+class _Lines:
+    """What a person types, line by line, without a thread that would wait for ever."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[str | None] = asyncio.Queue()
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._readable)
+
+    async def next(self) -> str | None:
+        """The next line; None at the end of the input."""
+        return await self._queue.get()
+
+    def close(self) -> None:
+        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+
+    def _readable(self) -> None:
+        line = sys.stdin.readline()
+        self._queue.put_nowait(line if line else None)
+        if not line:
+            self.close()
