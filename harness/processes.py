@@ -218,13 +218,25 @@ class Guardian:
             if not future.done():
                 future.set_result(message["status"])
             return
-        self._answers.pop(message["id"]).set_result((message, list(fds)))
+        answer = self._answers.pop(message["id"])
+        if answer.done():
+            _end_unwanted(fds)
+        else:
+            answer.set_result((message, list(fds)))
 
     def _lost(self) -> None:
         asyncio.get_running_loop().remove_reader(self._socket.fileno())
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(HarnessError("the guardian has ended; what it started may be left"))
+
+
+def _end_unwanted(pidfds: Sequence[int]) -> None:
+    """What was started for somebody who was cancelled before the answer came: nobody else knows of it."""
+    for pidfd in pidfds:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        os.close(pidfd)
 
 
 class _Refused(Exception):

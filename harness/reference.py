@@ -61,15 +61,16 @@ async def prepare(
     decoder = await _decoder_of_its_own(session, scenario, build, own, options)
     try:
         async with aiohttp.ClientSession() as http:
-            asked = await _fill(wanted, known, decoder, http, plain=plain)
+            found = await _fill(wanted, known, decoder, http, plain=plain)
     finally:
         how = await decoder.process.end()
         await decoder.process.read_to_end()
         decoder.process.output.close()
     if decoder.journaled:
-        _name_ids(asked, known, own)
+        _name_ids(found, own)
     if how.killed:
         raise HarnessError("the plain run's decoder did not end when asked to")
+    known.plains |= found  # whole, or not at all: what was cut short is made again
     return _prepared(wanted, known, plain)
 
 
@@ -133,19 +134,18 @@ def _plain_body(spec: RequestSpec, prompt: str) -> dict[str, Any]:
 
 async def _fill(
     wanted: Sequence[_Wanted], known: References, decoder: Decoder, http: aiohttp.ClientSession, *, plain: bool
-) -> list[_Wanted]:
-    asked = []
+) -> dict[str, Plain]:
+    """The plain runs that were not known."""
+    found: dict[str, Plain] = {}
     for each in wanted:
         if each.prompt_key not in known.prompts:
             known.prompts[each.prompt_key] = await _make_prompt(each, decoder.url, http)
-        if plain and each.plain_key not in known.plains:
+        if plain and each.plain_key not in known.plains and each.plain_key not in found:
             prompt, ids = known.prompts[each.prompt_key]
             body = _plain_body(each.spec, prompt)
             reply = await ask(http, decoder.url + each.spec.endpoint, body, each.spec.deadline_s)
-            known.plains[each.plain_key] = Plain(ids, reply, reply.token_ids)
-            if reply.status == 200:
-                asked.append(each)
-    return asked
+            found[each.plain_key] = Plain(ids, reply, reply.token_ids)
+    return found
 
 
 async def _make_prompt(wanted: _Wanted, url: str, http: aiohttp.ClientSession) -> tuple[str, tuple[int, ...]]:
@@ -178,16 +178,15 @@ async def _posted(http: aiohttp.ClientSession, url: str, body: Mapping[str, Any]
     return reply.body
 
 
-def _name_ids(asked: Sequence[_Wanted], known: References, folders: Folders) -> None:
+def _name_ids(found: dict[str, Plain], folders: Folders) -> None:
     """Ids from the fake's journal, where the reply itself carries none."""
     journal = read_journal(folders.evidence / "decoder.jsonl")
     if journal.incomplete:
         raise HarnessError(f"the plain run cannot be trusted: {journal.incomplete}")
     completions = [event.fields for event in journal.events if event.event == "completion"]
-    if len(completions) != len(asked):
-        raise HarnessError(f"the plain run's journal has {len(completions)} completions for {len(asked)} requests")
-    for each, fields in zip(asked, completions, strict=True):
-        plain = known.plains[each.plain_key]
-        known.plains[each.plain_key] = replace(
-            plain, prompt_tokens=tuple(fields["prompt_tokens"]), token_ids=tuple(fields["predicted"])
-        )
+    answered = [key for key, plain in found.items() if plain.reply.status == 200]
+    if len(completions) != len(answered):
+        raise HarnessError(f"the plain run's journal has {len(completions)} completions for {len(answered)} requests")
+    for key, fields in zip(answered, completions, strict=True):
+        prompt_tokens, token_ids = tuple(fields["prompt_tokens"]), tuple(fields["predicted"])
+        found[key] = replace(found[key], prompt_tokens=prompt_tokens, token_ids=token_ids)

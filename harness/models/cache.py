@@ -12,6 +12,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import secrets
 import shutil
 import sys
 import threading
@@ -82,8 +83,7 @@ def _flock(descriptor: int) -> None:
 @contextlib.contextmanager
 def installing(place: Path) -> Iterator[Path]:
     """A path beside `place` to write to; renamed to `place` at the end, removed if anything goes wrong."""
-    partial = place.with_name(f".{place.name}{PARTIAL}{os.getpid()}")
-    _remove(partial)
+    partial = _own_name(place)
     try:
         with _said_plainly(place):
             made(place.parent)
@@ -97,13 +97,17 @@ def installing(place: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def scratch(place: Path) -> Iterator[Path]:
     """An empty folder beside `place`, on the same disk, gone afterwards."""
-    folder = place.with_name(f".{place.name}{PARTIAL}{os.getpid()}-scratch")
-    _remove(folder)
+    folder = _own_name(place)
     try:
         with _said_plainly(place):
             yield made(folder)
     finally:
         _remove(folder)
+
+
+def _own_name(place: Path) -> Path:
+    """Nobody else's: threads of one process share their pid, so that would not do."""
+    return place.with_name(f".{place.name}{PARTIAL}{secrets.token_hex(8)}")
 
 
 def _sync(path: Path) -> None:

@@ -122,3 +122,13 @@ def test_a_checked_file_is_not_read_again(tmp_path: Path, monkeypatch: pytest.Mo
     assert cache.has_digest(path, digest)
     monkeypatch.setattr(cache, "sha256_of", lambda _path: pytest.fail("read again"))
     assert cache.has_digest(path, digest)
+
+
+def test_two_threads_may_write_the_same_place_at_once(tmp_path: Path) -> None:
+    place = tmp_path / "launcher.py"
+    with cache.installing(place) as first, cache.installing(place) as second:
+        assert first != second
+        first.write_text("whole")
+        second.write_text("whole")
+    assert place.read_text() == "whole"
+    assert list(tmp_path.iterdir()) == [place]
