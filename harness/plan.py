@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.profiles import Build, ReadyPath
@@ -81,7 +80,6 @@ class Addresses:
     port: int = 0
     rpc_port: int = 0
     model: str = TOY
-    extra: Mapping[str, str] = field(default_factory=dict)
 
 
 def base_env(part: str, folders: Folders) -> dict[str, str]:
@@ -139,7 +137,6 @@ def template_values(folders: Folders, addresses: Addresses) -> dict[str, str]:
         "model": addresses.model,
         "slot_save_path": str(folders.slots),
         "tmp": str(folders.tmp),
-        **addresses.extra,
     }
 
 

@@ -21,26 +21,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from string import Formatter
 from typing import Any
 
 from harness import marked_yaml
 from harness.errors import UsageError
-from harness.scenario import Kind
-from harness.shapes import Fields, Key, ListOf, MapOf, OneOf, Place, Regex, Shape, Text
+from harness.near import did_you_mean
+from harness.scenario import PROVIDER_TEMPLATES, Kind
+from harness.shapes import Fields, Key, ListOf, MapOf, OneOf, Place, Regex, Shape, Template, Text
 
-TEMPLATES = (
-    "port",
-    "rpc_port",
-    "decoder_url",
-    "decoder_command",
-    "model",
-    "slots",
-    "slot_save_path",
-    "provider_command",
-    "prefill_url",
-    "tmp",
-)
+TEMPLATES = (*PROVIDER_TEMPLATES, "slots", "provider_command", "decoder_command")
+"""What may stand in braces in a profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,22 +115,6 @@ def default_profile(kind: Kind) -> Profile:
     return {Kind.ROUTER: KVGATE_ROUTER, Kind.DECODER: LLAMA_SERVER, Kind.ENGINE: FAKE_ENGINE}[kind]
 
 
-class _Words:
-    """A list of words with known templates in them."""
-
-    def parse(self, node: Any, place: Place) -> tuple[str, ...]:
-        words = ListOf(Text()).parse(node, place)
-        for index, word in enumerate(words):
-            for _, name, _, _ in Formatter().parse(word):
-                if name is not None and name not in TEMPLATES:
-                    known = ", ".join("{" + each + "}" for each in TEMPLATES)
-                    place.refuse(node.value[index], f"unknown template {{{name}}}; known: {known}")
-        return words
-
-    def schema(self) -> dict[str, Any]:
-        return ListOf(Text()).schema()
-
-
 def _ready(line: re.Pattern[str] | None = None, path: str | None = None) -> ReadyLine | ReadyPath:
     if (line is None) == (path is None):
         raise ValueError("expected one of line, path")
@@ -152,7 +126,7 @@ def _ready(line: re.Pattern[str] | None = None, path: str | None = None) -> Read
     return ReadyLine(line)
 
 
-_WORDS: Shape[tuple[str, ...]] = _Words()
+_WORDS: Shape[tuple[str, ...]] = ListOf(Template(TEMPLATES))
 _KEYS: dict[str, Key[Any]] = {
     "profile": Key(Text(), "its name", required=True),
     "kind": Key(OneOf(tuple(Kind)), "what kind of build", required=True),
@@ -169,7 +143,7 @@ _KEYS: dict[str, Key[Any]] = {
     "prefill": Key(_WORDS, "how it is told where the prefill decoder is"),
     "kv_share": Key(_WORDS, "turns the shared route on"),
     "no_kv_share": Key(_WORDS, "turns the shared route off"),
-    "env": Key(MapOf(Text()), "variables, templates allowed"),
+    "env": Key(MapOf(Template(TEMPLATES)), "variables, templates allowed"),
 }
 
 
@@ -186,5 +160,6 @@ def named(name_or_path: str) -> Profile:
         return _BUILT_IN[name_or_path]
     path = Path(name_or_path)
     if not path.exists():
-        raise UsageError(f"no such profile: {name_or_path}; it is a file, or one of {', '.join(_BUILT_IN)}")
+        near = did_you_mean(name_or_path, _BUILT_IN)
+        raise UsageError(f"no such profile: {name_or_path}; it is a file, or one of {', '.join(_BUILT_IN)}{near}")
     return load(path)

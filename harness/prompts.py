@@ -19,6 +19,7 @@ _WORDS = (
     "union", "voice", "wheel", "young", "bread", "chair", "dream", "earth", "flame", "grass", "heart", "island",
 )  # fmt: skip
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_FILLERS = (" {}", "{}", ".", " .", "\n")
 _TRIES = 40
 
 
@@ -54,11 +55,11 @@ def _between(fitting: int, too_many: int, missing: int) -> int:
 async def _filled(
     text: str, ids: tuple[int, ...], tokens: int, rng: Random, count: Count
 ) -> tuple[str, tuple[int, ...]]:
-    """The rest, less than a word, is made up of letters, which are one token each nearly everywhere."""
-    for _ in range(_TRIES):
+    """The rest, less than a word, is made up of letters and marks, of which some are one token nearly everywhere."""
+    for number in range(_TRIES):
         if len(ids) == tokens:
             return text, ids
-        longer = f"{text} {rng.choice(_LETTERS)}"
+        longer = text + _FILLERS[number % len(_FILLERS)].format(rng.choice(_LETTERS))
         found = await count(longer)
         if len(found) <= tokens:
             text, ids = longer, found

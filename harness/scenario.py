@@ -33,6 +33,7 @@ from harness.shapes import (
     Plain,
     Seconds,
     Shape,
+    Template,
     Text,
     Whole,
 )
@@ -40,6 +41,18 @@ from harness.steps.engine_spec import On
 from harness.steps.spec import STEPS, Damage, Restart, Step, done_to_engines
 from harness.steps.spec import named as steps_named
 from harness.steps.spec import problems as step_problems
+
+PROVIDER_TEMPLATES = (
+    "python",
+    "port",
+    "rpc_port",
+    "decoder_url",
+    "prefill_url",
+    "model",
+    "slot_save_path",
+    "tmp",
+)
+"""What may stand in braces in a provider's command."""
 
 
 class Kind(StrEnum):
@@ -240,7 +253,7 @@ _PROVIDER = Fields(
     _provider,
     {
         "faults": Key(_FaultList("provider"), "what the provider does wrong"),
-        "command": Key(_WORDS, "another provider's command, word by word"),
+        "command": Key(ListOf(Template(PROVIDER_TEMPLATES)), "another provider's command, word by word"),
     },
 )
 
@@ -318,7 +331,9 @@ _SCENARIO_KEYS: dict[str, Key[Any]] = {
     "scenario": Key(Text(), "the claim, in words", required=True),
     "under_test": Key(OneOf(tuple(Kind)), "what kind of build", required=True),
     "known_red": Key(Text(), "why this is red today; an unexpected ok then fails"),
-    "note": Key(Text(), "a line to print when it has run, with {prompt_n} and {plain_prompt_n} filled in"),
+    "note": Key(
+        Template(("prompt_n", "plain_prompt_n")), "a line to print when it has run, both counts filled in for its names"
+    ),
     "seed": Key(Whole(), "for everything random, 1 unless said"),
     "budget_s": Key(Seconds(), "for the whole run, 120 unless said; more than all its deadlines together"),
     "decoder": Key(_DECODER),

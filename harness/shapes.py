@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import Formatter
 from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -78,6 +79,31 @@ class Text:
 
     def schema(self) -> JsonSchema:
         return {"type": "string", "minLength": 1} | ({"pattern": f"^(?:{self.pattern})$"} if self.pattern else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Text in which `{name}` stands for a value, `{{` and `}}` for braces."""
+
+    names: tuple[str, ...]
+
+    def parse(self, node: Node, place: Place) -> str:
+        text = Text().parse(node, place)
+        try:
+            parts = list(Formatter().parse(text))
+        except ValueError as error:
+            place.refuse(node, f"no template: {error} (a brace itself is written twice)")
+        for _, name, form, conversion in parts:
+            if name is None:
+                continue
+            if name not in self.names:
+                place.refuse(node, f"unknown template {{{name}}}{did_you_mean(name, self.names)}")
+            if form or conversion:
+                place.refuse(node, f"{{{name}}} takes neither a format nor a conversion")
+        return text
+
+    def schema(self) -> JsonSchema:
+        return Text().schema()
 
 
 @dataclass(frozen=True, slots=True)

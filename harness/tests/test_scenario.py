@@ -60,6 +60,12 @@ BAD = {
     "unknown field": ("status: 200", "statuss: 1", 11, "checks.it is answered.reply.statuss", "did you mean 'status'"),
     "unknown request": ('same_as: "1"', 'same_as: "2"', 6, "requests.again", "no earlier request"),
     "unknown kind": ("under_test: router", "under_test: ruter", 2, "under_test", "did you mean 'router'"),
+    "unknown template": (
+        "provider: {}", 'provider: {command: [x, "{slot_path}"]}', 4, "provider.command.1",
+        "unknown template {slot_path}; did you mean 'slot_save_path'"),
+    "a brace alone": ("provider: {}", 'provider: {command: ["{"]}', 4, "provider.command.0", "written twice"),
+    "a template with a format": (
+        "provider: {}", 'provider: {command: ["{port:04}"]}', 4, "provider.command.0", "neither a format"),
     "an anchor": ("provider: {}", "provider: &p {}", 4, "", "anchors"),
     "a key twice": ("provider: {}", "scenario: x", 4, "scenario", "occurs twice; first on line 1"),
     "no checks": ("checks:\n  it is answered:\n    reply: {status: 200}\n", "checks: {}\n", 9, "checks", "no checks"),
