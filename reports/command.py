@@ -29,8 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
         reason = error.strerror if isinstance(error, OSError) else error
         sys.stderr.write(f"kvgate report: {arguments.run}: {reason}\n")
         return 2
-    outputs.Outputs(arguments).show(result)
-    return result.verdict.exit_status
+    return outputs.Outputs(arguments).show(result)
 
 
 def load(path: Path) -> RunResult:

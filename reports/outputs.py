@@ -16,6 +16,7 @@ from reports import html, json_file, junit, markdown, terminal
 from reports.progress import Progress
 
 PAGE = "index.html"
+NOT_WRITTEN = 3
 _FORMATS: dict[str, tuple[Callable[[RunResult], str], str]] = {
     "json": (json_file.render, "the result as JSON"),
     "junit": (junit.render, "JUnit XML, one case for each check"),
@@ -54,26 +55,31 @@ class Outputs:
         self._progress = Progress(self._err, total, quiet=self._quiet)
         return self._progress
 
-    def show(self, result: RunResult) -> None:
-        """Shows the result whatever happens to the files; what cannot be written is said in one line each."""
+    def show(self, result: RunResult) -> int:
+        """The exit status. What cannot be written is said in one line each; a good result then ends with 3 all the same.
+
+        Whoever asked for a file goes by that file, and would take an older one for this run's.
+        """
         if self._progress is not None:
             self._progress.finished()
         if not self._quiet:
             self._out.write(terminal.render(result, terminal.on(self._out)))
-        for name, path in self._files.items():
-            self._put(path, _FORMATS[name][0](result))
+        written = [self._put(path, _FORMATS[name][0](result)) for name, path in self._files.items()]
         if result.folder and os.path.isdir(result.folder):
             self._put(Path(result.folder) / PAGE, html.render(result))
         self._out.flush()
+        return result.verdict.exit_status or (0 if all(written) else NOT_WRITTEN)
 
-    def _put(self, path: Path, text: str) -> None:
+    def _put(self, path: Path, text: str) -> bool:
         if str(path) == "-":
             self._out.write(text)
-            return
+            return True
         try:
             write_whole(path, text)
         except OSError as error:
             self._err.write(f"kvgate: cannot write {path}: {error.strerror}\n")
+            return False
+        return True
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -82,10 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
         options=_options(arguments),
         enough=_stop if arguments.fail_fast else _go_on,
     )
-    report.show(result)
-    if arguments.bisect:
-        return _BISECT.get(result.verdict, _CANNOT_BE_JUDGED)
-    return result.verdict.exit_status
+    status = report.show(result)
+    return _BISECT.get(result.verdict, _CANNOT_BE_JUDGED) if arguments.bisect else status
 
 
 def _build_under_test(arguments: argparse.Namespace) -> tuple[Kind, str | None]:

@@ -85,8 +85,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         rng=None if seed is None else Random(seed),
         origins={build.name: origin for build, origin in made},
     )
-    report.show(result)
-    return result.verdict.exit_status
+    return report.show(result)
 
 
 def refuse_half_a_ref_build(arguments: argparse.Namespace) -> None:

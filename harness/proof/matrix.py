@@ -63,8 +63,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         repeat=arguments.repeat,
         rng=None if seed is None else Random(seed),
     )
-    report.show(result)
-    return result.verdict.exit_status
+    return report.show(result)
 
 
 def parted(words: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:

@@ -77,8 +77,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         keep=not arguments.no_cache,
     )
     result = proof.run(arguments.jobs, report)
-    report.show(result)
-    return result.verdict.exit_status
+    return report.show(result)
 
 
 def _default_mutants() -> Path:

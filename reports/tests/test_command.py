@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.result import Verdict
 from reports import command, json_file, outputs
 from reports.tests import made
 
@@ -72,10 +73,19 @@ def test_a_file_that_cannot_be_written_is_said_and_the_result_still_shown(folder
     (folder / "nowhere").mkdir()
     words = arguments(str(folder), "--json", str(folder / "nowhere" / "a.json"), "--junit", str(folder / "a.xml"))
     (folder / "nowhere").rmdir()
-    outputs.Outputs(words, out, err).show(made.run())
+    assert outputs.Outputs(words, out, err).show(made.run()) == 1
     assert "failed: " in out.getvalue()
     assert (folder / "a.xml").exists()
     assert err.getvalue() == f"kvgate: cannot write {folder}/nowhere/a.json: No such file or directory\n"
+
+
+@pytest.mark.parametrize(("where", "status"), [("", 0), ("gone", 3)])
+def test_a_good_result_whose_file_is_missing_is_not_good(folder, where, status):
+    (folder / "gone").mkdir()
+    words = arguments(str(folder), "--json", str(folder / where / "a.json"))
+    (folder / "gone").rmdir()
+    result = replace(made.run(), verdict=Verdict.OK)
+    assert outputs.Outputs(words, io.StringIO(), io.StringIO()).show(result) == status
 
 
 def test_the_page_goes_into_the_run_folder(tmp_path):
