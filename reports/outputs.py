@@ -56,7 +56,7 @@ class Outputs:
         return self._progress
 
     def show(self, result: RunResult) -> int:
-        """The exit status. What cannot be written is said in one line each; a good result then ends with 3 all the same.
+        """The exit status. What cannot be written is said in one line each, and a good result then ends with 3.
 
         Whoever asked for a file goes by that file, and would take an older one for this run's.
         """

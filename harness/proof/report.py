@@ -15,6 +15,6 @@ class Report(Protocol):
         """What is told of each of `total` scenario runs."""
         ...
 
-    def show(self, result: RunResult, /) -> None:
-        """Shows the result and writes the files that were asked for."""
+    def show(self, result: RunResult, /) -> int:
+        """Shows the result and writes the files that were asked for; the exit status."""
         ...

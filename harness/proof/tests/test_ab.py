@@ -42,8 +42,9 @@ class Recorded:
 
     def ended(self, result: ScenarioResult) -> None: ...
 
-    def show(self, result: RunResult) -> None:
+    def show(self, result: RunResult) -> int:
         self.shown.append(result)
+        return result.verdict.exit_status
 
 
 Answer = Callable[[str, str], Status]
