@@ -7,12 +7,14 @@ end; 2 bad flags or configuration, or servers that do not fit together.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 from collections.abc import Sequence
 
 import uvloop
 
+from router import quick_import  # noqa: F401
 from router.check_config import report
 from router.config import Config
 from router.errors import ConfigError, Misfit, StartError
@@ -21,6 +23,9 @@ from router.lifecycle import Lifecycle
 from router.log import Log
 from router.parts import Keys, Parts
 from router.tls import client_context, server_context
+
+gc.freeze()
+gc.enable()
 
 EXIT_CANNOT_RUN = 1
 EXIT_USAGE = 2

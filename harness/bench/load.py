@@ -93,7 +93,8 @@ class _Connection(asyncio.Protocol):
             self.first_at = time.perf_counter()
         head = bytes(self.buffer[: self.body_at])
         if _CHUNKED.search(head):
-            whole = self.buffer.endswith(_LAST_CHUNK)
+            # The head ends like a last chunk where its last header ends in 0.
+            whole = self.buffer.endswith(_LAST_CHUNK) and len(self.buffer) >= self.body_at + len(_LAST_CHUNK)
         else:
             length = _LENGTH.search(head)
             whole = length is not None and len(self.buffer) >= self.body_at + int(length[1])
