@@ -16,7 +16,9 @@ from fakes.api_error import ApiError
 from fakes.effects import Await, ClientGone, CutConnection, Flow, Pause, Reply, SendShare, Sent, StartStream, Write
 from fakes.http1 import CONTINUE, LAST_CHUNK, Request, RequestDecoder, chunk
 from fakes.responses import GARBAGE, KEEP_ALIVE_S, REQUESTS_PER_CONNECTION, plain_response, stream_head
+from fakes.sending import Sender, reset, when_flushed
 from fakes.share_socket import send_share
+from fakes.steps import Halt, Sending, Welcome
 from wire.errors import RemoteWireError
 from wire.sse import encode_comment, encode_event
 
@@ -25,7 +27,10 @@ _PING = chunk(encode_comment())
 
 
 class Connection(asyncio.Protocol):
-    """`serve` makes the flow of a request, `after` is called whenever a flow has been driven a step."""
+    """`serve` makes the flow of a request, `after` is called whenever a flow has been driven a step.
+
+    `accepted` says what is done with it when it has come in.
+    """
 
     def __init__(
         self,
@@ -35,12 +40,14 @@ class Connection(asyncio.Protocol):
         fds: list[int],
         on_gone: Callable[[Request], None],
         everyone: set[Connection],
+        accepted: Callable[[], Welcome] | None = None,
     ) -> None:
         self._serve = serve
         self._after = after
         self._fds = fds
         self._on_gone = on_gone
         self._everyone = everyone
+        self._accepted = accepted
         self._loop = asyncio.get_running_loop()
         self._decoder = RequestDecoder()
         self._queue: deque[Request] = deque()
@@ -59,11 +66,19 @@ class Connection(asyncio.Protocol):
         self._gone = False
         self._paused = False
         self._waits_for_drain = False
+        self._sender: Sender | None = None
+        self._closes_after = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._everyone.add(self)
-        self._arm_idle(KEEP_ALIVE_S)
+        welcome = Welcome.SERVE if self._accepted is None else self._accepted()
+        if welcome is Welcome.SERVE:
+            self._arm_idle(KEEP_ALIVE_S)
+        elif welcome is Welcome.HOLD:
+            self._transport.pause_reading()
+        else:
+            self._cut(CutConnection(reset=welcome is Welcome.RESET))
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -90,6 +105,8 @@ class Connection(asyncio.Protocol):
         self._gone = True
         self._everyone.discard(self)
         self._cancel_timers()
+        if self._sender is not None:
+            self._sender.stop()
         if self._idle is not None:
             self._idle.cancel()
         if self._flow is not None and self._sharing is None:
@@ -108,7 +125,7 @@ class Connection(asyncio.Protocol):
         self._close()
 
     def _next(self) -> None:
-        if not self._queue or self._gone:
+        if not self._queue or self._gone or self._sender is not None:
             return
         self._request = self._queue.popleft()
         self._served += 1
@@ -128,10 +145,10 @@ class Connection(asyncio.Protocol):
         except ClientGone:
             self._flow = None
             ended = True
-        except CutConnection:
+        except CutConnection as cut:
             self._flow = None
             ended = True
-            self._close()
+            self._cut(cut)
         else:
             ended = True
         finally:
@@ -201,19 +218,50 @@ class Connection(asyncio.Protocol):
         assert self._request is not None
         self._streaming = True
         self._ping_s = start.ping_s
-        self._write(stream_head(self._request, close=self._closes(200)))
+        self._send_as(start.sending)
+        self._write(stream_head(self._request, start, close=self._closes(200)))
 
     def _finish(self, reply: Reply | object) -> None:
         assert self._request is not None
         self._flow = None
         if isinstance(reply, Reply):
             close = self._closes(reply.status)
+            self._send_as(reply.sending)
             self._write(plain_response(self._request, reply, close=close))
         else:
             close = self._closes(200)
             self._write(LAST_CHUNK)
         self._idle_since = self._loop.time()
-        if close:
+        if self._sender is not None:
+            self._closes_after = close
+            self._sender.end()
+        elif close:
+            self._close()
+
+    def _send_as(self, sending: Sending | None) -> None:
+        """Send the answer that begins now in this way."""
+        if sending is not None and self._transport is not None:
+            self._closes_after = False
+            self._sender = Sender(self._transport, sending, self._sent)
+
+    def _sent(self, halted: Halt | None) -> None:
+        """All of an answer is out that was not sent at once, or all that ever will be."""
+        if halted is Halt.STALL:
+            return  # until the client leaves
+        self._sender = None
+        if halted is not None:
+            self._cut(CutConnection(reset=halted is Halt.RESET))
+        elif self._closes_after:
+            self._close()
+        else:
+            self._next()
+
+    def _cut(self, cut: CutConnection) -> None:
+        if cut.reset and self._transport is not None:
+            self._queue.clear()
+            transport = self._transport
+            when_flushed(transport, lambda: reset(transport))
+        else:
             self._close()
 
     def _error(self, refused: ApiError) -> None:
@@ -228,7 +276,9 @@ class Connection(asyncio.Protocol):
         return status >= 400 or not self._request.keep_alive or self._served >= REQUESTS_PER_CONNECTION
 
     def _write(self, data: bytes) -> None:
-        if self._transport is not None and not self._gone:
+        if self._sender is not None:
+            self._sender.write(data)
+        elif self._transport is not None and not self._gone:
             self._transport.write(data)
 
     def _close(self) -> None:

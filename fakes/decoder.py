@@ -16,6 +16,7 @@ from fakes.effects import Flow, Reply
 from fakes.endpoints import at_once
 from fakes.http1 import Request
 from fakes.machine import Machine
+from fakes.played import played
 from fakes.slot_actions import slot_action
 from fakes.slots import Move
 
@@ -60,6 +61,13 @@ _PREFLIGHT = (
 
 def handle(machine: Machine, request: Request) -> Flow:
     """One request. ApiError: the answer is that error, and nothing has been sent."""
+    if machine.quiet:
+        return answer(machine, request)
+    return played(machine, request, lambda: answer(machine, request))
+
+
+def answer(machine: Machine, request: Request) -> Flow:
+    """One request, by a decoder that is well."""
     if request.method == "OPTIONS":
         return Reply(200, b"", "text/html", _PREFLIGHT)
     if machine.loading:

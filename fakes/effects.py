@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
-from fakes.steps import ShareMessage
+from fakes.steps import Sending, ShareMessage
 
 
 class Signal:
@@ -55,6 +55,9 @@ class StartStream:
     """Send the headers of an event stream. Pings go out when it is silent for `ping_s`."""
 
     ping_s: float | None = 30.0
+    content_type: str = "text/event-stream"
+    headers: tuple[tuple[str, str], ...] = ()
+    sending: Sending | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +89,14 @@ Effect = Await | Pause | StartStream | Write | SendShare
 
 @dataclass(slots=True)
 class Reply:
-    """An answer that is not a stream."""
+    """An answer that is not a stream. `length` is what its head says where that is not the body's."""
 
     status: int
     body: bytes
     content_type: str = "application/json; charset=utf-8"
     headers: tuple[tuple[str, str], ...] = ()
+    length: int | None = None
+    sending: Sending | None = None
 
 
 class EndStream:
@@ -107,6 +112,10 @@ class ClientGone(Exception):
 
 class CutConnection(Exception):
     """Raised by a handler: the connection ends here, in the middle of whatever it was."""
+
+    def __init__(self, *, reset: bool = False) -> None:
+        super().__init__()
+        self.reset = reset
 
 
 Flow = Generator[Effect, Any, Reply | EndStream]

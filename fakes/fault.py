@@ -77,25 +77,85 @@ def one_of(*choices: str) -> Callable[[str], str]:
     return read
 
 
+class Context(Protocol):
+    """Who reaches a point, as limits see it; see `fakes.asked`."""
+
+    @property
+    def op(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def named_slot(self) -> int | None: ...
+    @property
+    def stream(self) -> bool: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def scope(self) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """Which steps reach a point at all: of one operation, path, slot, text or scope, streamed or not.
+
+    What has no such thing, as a share has no text, does not reach it. `path` may end in `*`.
+    """
+
+    op: str | None = None
+    slot: int | None = None
+    path: str | None = None
+    stream: bool | None = None
+    text: str | None = None
+    scope: str | None = None
+
+    def concerns(self, step: object, asked: Context | None) -> bool:
+        if self == _ALWAYS:
+            return True
+        if self.op is not None and _of(step, "op", asked) != self.op:
+            return False
+        if self.slot is not None and self.slot not in (
+            getattr(step, "slot", None),
+            None if asked is None else asked.named_slot,
+        ):
+            return False
+        if all(one is None for one in (self.path, self.stream, self.text, self.scope)):
+            return True
+        return asked is not None and self._is_asked(asked)
+
+    def _is_asked(self, asked: Context) -> bool:
+        return (
+            (self.path is None or _path_fits(self.path, asked.path))
+            and (self.stream is None or self.stream == asked.stream)
+            and (self.text is None or self.text in asked.text)
+            and (self.scope is None or self.scope == asked.scope)
+        )
+
+
+_ALWAYS = When()
+
+
+def _of(step: object, name: str, asked: Context | None) -> Any:
+    value = getattr(step, name, None)
+    return getattr(asked, name, None) if value is None else value
+
+
+def _path_fits(wanted: str, path: str) -> bool:
+    return path.startswith(wanted[:-1]) if wanted.endswith("*") else path == wanted
+
+
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """When a fault fires: only the n-th time its point is reached, and each time with probability `p`.
+    """When a fault fires: only the n-th time its point is reached, every n-th, the first n times, with probability p.
 
-    With `first` it fires no more after so many reachings. `op` and `slot` narrow the point itself, where its steps
-    have them: another operation or slot does not reach it.
+    All that is given has to hold. `when` narrows the point itself: what it leaves out does not reach it.
     """
 
     only: int | None = None
     p: float | None = None
     seed: int = 0
-    op: str | None = None
-    slot: int | None = None
     first: int | None = None
-
-    def concerns(self, step: object) -> bool:
-        return (self.op is None or getattr(step, "op", None) == self.op) and (
-            self.slot is None or getattr(step, "slot", None) == self.slot
-        )
+    every: int | None = None
+    when: When = _ALWAYS
 
 
 @dataclass(slots=True)
@@ -112,11 +172,11 @@ class Armed:
     def __post_init__(self) -> None:
         self._random = Random(f"{self.limit.seed}:{self.fault.name}")
 
-    def concerns(self, point: Point, step: object) -> bool:
+    def concerns(self, point: Point, step: object, asked: Context | None = None) -> bool:
         """Whether `step` reaches this fault's point at all."""
-        if self.fault.point is not point or (self.fault.ops and getattr(step, "op", None) not in self.fault.ops):
+        if self.fault.point is not point or (self.fault.ops and _of(step, "op", asked) not in self.fault.ops):
             return False
-        return self.limit.concerns(step)
+        return self.limit.when.concerns(step, asked)
 
     def due(self) -> bool:
         """Whether it fires at this reaching of its point."""
@@ -124,6 +184,8 @@ class Armed:
         if self.limit.only is not None and self.reached != self.limit.only:
             return False
         if self.limit.first is not None and self.reached > self.limit.first:
+            return False
+        if self.limit.every is not None and self.reached % self.limit.every:
             return False
         return self.limit.p is None or self._random.random() < self.limit.p
 
@@ -139,45 +201,76 @@ class Writes(Protocol):
 
 
 class Player:
-    """Plays the faults that are armed. Shared by all requests of a fake."""
+    """Plays the faults that are armed. Shared by all requests of a fake.
+
+    One fault may be armed several times, each time for other steps: that is how tests share a fake.
+    """
 
     def __init__(self, journal: Writes, armed: Iterable[Armed] = ()) -> None:
         self._journal = journal
-        self._armed = {one.fault.name: one for one in armed}
+        self._armed: dict[tuple[str, When], Armed] = {}
+        self.changed: Callable[[], object] = lambda: None
+        """Called after faults were switched on or off."""
+        for one in armed:
+            self._armed[one.fault.name, one.limit.when] = one
+
+    @property
+    def idle(self) -> bool:
+        """Whether no fault is armed."""
+        return not self._armed
 
     def arm(self, armed: Armed) -> None:
-        """Switch a fault on, afresh if it is on already."""
-        self._armed[armed.fault.name] = armed
+        """Switch a fault on, afresh if it is on already for the same steps."""
+        self._armed[armed.fault.name, armed.limit.when] = armed
+        self.changed()
 
-    def disarm(self, name: str) -> None:
-        """Switch a fault off. FaultError when it is not on."""
-        if self._armed.pop(name, None) is None:
-            raise FaultError(f"fault {name!r} is not set{near(name, self._armed)}")
+    def disarm(self, name: str, scope: str | None = None) -> None:
+        """Switch a fault off, of one scope or wherever it is on. FaultError when it is not on."""
+        found = [key for key in self._armed if key[0] == name and scope in (None, key[1].scope)]
+        if not found:
+            raise FaultError(f"fault {name!r} is not set{near(name, {key[0] for key in self._armed})}")
+        for key in found:
+            del self._armed[key]
+        self.changed()
 
-    def clear(self) -> None:
-        self._armed.clear()
+    def clear(self, scope: str | None = None) -> None:
+        """Switch off every fault, or every one of a scope."""
+        for key in [key for key in self._armed if scope in (None, key[1].scope)]:
+            del self._armed[key]
+        self.changed()
 
-    def counts(self) -> dict[str, dict[str, int]]:
-        """How often each armed fault's point was reached and how often it fired."""
-        return {name: {"reached": one.reached, "fired": one.fired} for name, one in self._armed.items()}
+    def counts(self, scope: str | None = None) -> dict[str, dict[str, int]]:
+        """How often each armed fault's point was reached and how often it fired; `scope` picks its own."""
+        found: dict[str, dict[str, int]] = {}
+        for (name, when), one in self._armed.items():
+            if scope in (None, when.scope):
+                counted = found.setdefault(name, {"reached": 0, "fired": 0})
+                counted["reached"] += one.reached
+                counted["fired"] += one.fired
+        return found
 
-    def at(self, point: Point, step: S) -> S:
+    def at(self, point: Point, step: S, asked: Context | None = None) -> S:
         """The step that is really done at `point`: `step` itself where no fault fires."""
         if not self._armed:
             return step
-        for name, one in self._armed.items():
-            if one.concerns(point, step) and one.due():
-                played = one.play(step)
-                if played == step:
-                    self._journal.write("fault_no_effect", name=name, point=point.value)
-                    continue
-                one.fired += 1
-                step = played
-                self._journal.write("fault", name=name, point=point.value, reached=one.reached, fired=one.fired)
+        for one in list(self._armed.values()):
+            if one.concerns(point, step, asked) and one.due():
+                step = self._play(one, point, step, asked)
         return step
 
+    def _play(self, one: Armed, point: Point, step: S, asked: Context | None) -> S:
+        played = one.play(step)
+        told: dict[str, Any] = {} if asked is None or asked.scope is None else {"scope": asked.scope}
+        if played == step:
+            self._journal.write("fault_no_effect", name=one.fault.name, point=point.value, **told)
+            return step
+        one.fired += 1
+        told |= {"reached": one.reached, "fired": one.fired}
+        self._journal.write("fault", name=one.fault.name, point=point.value, **told)
+        return played
 
-_LIMIT = re.compile(r",(only|first|p|seed|op|slot)=([^,]*)$")
+
+_LIMIT = re.compile(r",(only|first|every|p|seed|op|slot|path|stream|text|scope)=([^,]*)$")
 
 
 def parse_setting(text: str, catalogue: Mapping[str, Fault]) -> Armed:
@@ -198,6 +291,16 @@ def parse_setting(text: str, catalogue: Mapping[str, Fault]) -> Armed:
     return Armed(fault, read_value(fault, value if equals else None), _limit(text, limits))
 
 
+def read_when(texts: Mapping[str, str]) -> When:
+    """Which steps are meant, out of texts. FaultError: an unknown name, or a text that cannot be read."""
+    unknown = [name for name in texts if name not in _WHEN]
+    if unknown:
+        raise FaultError(f"no step has a {unknown[0]!r}{near(unknown[0], _WHEN)}")
+    slot = whole_number(0, 1 << 20)(texts["slot"]) if "slot" in texts else None
+    stream = one_of("yes", "no")(texts["stream"]) == "yes" if "stream" in texts else None
+    return When(texts.get("op"), slot, texts.get("path"), stream, texts.get("text"), texts.get("scope"))
+
+
 def read_value(fault: Fault, text: str | None) -> Any:
     """The value of a fault out of its text, None where it was left out."""
     if fault.value is None:
@@ -212,12 +315,17 @@ def read_value(fault: Fault, text: str | None) -> Any:
         raise FaultError(f"fault {fault.name}: {error}") from None
 
 
+_WHEN = ("op", "slot", "path", "stream", "text", "scope")
+
+
 def _limit(text: str, limits: Mapping[str, str]) -> Limit:
+    def number(name: str, low: int, high: int) -> int | None:
+        return whole_number(low, high)(limits[name]) if name in limits else None
+
     try:
-        only = whole_number(1, 1 << 40)(limits["only"]) if "only" in limits else None
-        seed = whole_number(0, 1 << 62)(limits["seed"]) if "seed" in limits else 0
-        slot = whole_number(0, 1 << 20)(limits["slot"]) if "slot" in limits else None
-        first = whole_number(1, 1 << 40)(limits["first"]) if "first" in limits else None
+        only, first, every = (number(name, 1, 1 << 40) for name in ("only", "first", "every"))
+        seed = number("seed", 0, 1 << 62) or 0
+        when = read_when({name: value for name, value in limits.items() if name in _WHEN})
     except FaultError as error:
         raise FaultError(f"fault {text}: {error}") from None
     p = None
@@ -225,4 +333,4 @@ def _limit(text: str, limits: Mapping[str, str]) -> Limit:
         if not re.fullmatch(r"0|1|[01]?\.\d{1,17}", limits["p"]) or float(limits["p"]) > 1:
             raise FaultError(f"fault {text}: {limits['p']!r} is no probability from 0 to 1")
         p = float(limits["p"])
-    return Limit(only, p, seed, limits.get("op"), slot, first)
+    return Limit(only, p, seed, first, every, when)

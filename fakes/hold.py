@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from fakes.effects import Signal
-from fakes.fault import Writes
+from fakes.fault import Context, When, Writes
 from fakes.point import Point
 
 
@@ -22,46 +22,59 @@ class Holds:
 
     def __init__(self, journal: Writes) -> None:
         self._journal = journal
-        self._held: dict[Point, _Hold] = {}
+        self._held: dict[tuple[Point, When], _Hold] = {}
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is held."""
+        return not self._held
 
     @property
     def points(self) -> dict[str, int]:
         """Held points, and how many wait there."""
-        return {point.value: len(hold.waiting) for point, hold in self._held.items()}
+        found: dict[str, int] = {}
+        for (point, _), hold in self._held.items():
+            found[point.value] = found.get(point.value, 0) + len(hold.waiting)
+        return found
 
-    def hold(self, point: Point, at: int = 1) -> None:
-        """Hold whoever reaches `point` from its `at`-th reaching on."""
-        self._held.setdefault(point, _Hold(at)).at = at
+    def hold(self, point: Point, at: int = 1, when: When | None = None) -> None:
+        """Hold whoever reaches `point` from its `at`-th reaching on; with `when` only those it means."""
+        self._held.setdefault((point, when or When()), _Hold(at)).at = at
 
-    def release(self, point: Point) -> int:
-        """Let everybody go on who waits at `point`, and hold nobody there any more: how many waited."""
-        hold = self._held.pop(point, None)
-        if hold is None:
-            return 0
+    def release(self, point: Point, scope: str | None = None) -> int:
+        """Let everybody go on who waits at `point`, and hold nobody there any more: how many waited.
+
+        With `scope` only who is held for it.
+        """
+        keys = [key for key in self._held if key[0] is point and scope in (None, key[1].scope)]
+        return sum(self._release(key) for key in keys)
+
+    def _release(self, key: tuple[Point, When]) -> int:
+        hold = self._held.pop(key)
         for signal in hold.waiting:
-            self._journal.write("released", point=point.value)
+            self._journal.write("released", point=key[0].value)
             signal.set()
         return len(hold.waiting)
 
-    def release_all(self) -> None:
-        for point in list(self._held):
-            self.release(point)
+    def release_all(self, scope: str | None = None) -> None:
+        for key in list(self._held):
+            if scope in (None, key[1].scope):
+                self._release(key)
 
     def is_held(self, point: Point) -> bool:
         """Whether `point` is held, for whoever would rather not stop at each reaching otherwise."""
-        return point in self._held
+        return any(held is point for held, _ in self._held) if self._held else False
 
-    def reach(self, point: Point) -> Signal | None:
+    def reach(self, point: Point, asked: Context | None = None) -> Signal | None:
         """What to wait for at `point`, None where nothing holds."""
         if not self._held:
             return None
-        hold = self._held.get(point)
-        if hold is None:
-            return None
-        hold.reached += 1
-        if hold.reached < hold.at:
-            return None
-        signal = Signal()
-        hold.waiting.append(signal)
-        self._journal.write("held", point=point.value)
-        return signal
+        for (held, when), hold in self._held.items():
+            if held is point and when.concerns(None, asked):
+                hold.reached += 1
+                if hold.reached >= hold.at:
+                    signal = Signal()
+                    hold.waiting.append(signal)
+                    self._journal.write("held", point=point.value)
+                    return signal
+        return None

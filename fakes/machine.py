@@ -10,11 +10,13 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from fakes.asked import Asked
 from fakes.disk import Files
-from fakes.effects import Await, Effect
+from fakes.effects import Await, Effect, Flow, Steps
 from fakes.fault import Player
 from fakes.flags import Options
 from fakes.hold import Holds
+from fakes.http1 import Request
 from fakes.journal import Journal
 from fakes.log import Level, Log
 from fakes.model import ToyModel
@@ -22,6 +24,7 @@ from fakes.point import Point
 from fakes.scheduler import Scheduler, Task
 from fakes.slots import Choice, Move, Slot
 from fakes.spec import ModelSpec
+from fakes.steps import Fate
 from fakes.store import RowStore
 
 S = TypeVar("S")
@@ -50,6 +53,14 @@ def shape_of(options: Options, spec: ModelSpec) -> Shape:
     total = options.ctx_size or spec.ctx
     share = total if unified else total // n_slots
     return Shape(n_slots, max(1, -(-share // _CONTEXT_STEP)) * _CONTEXT_STEP, unified)
+
+
+def _give_up(flow: Flow) -> None:
+    flow.close()
+
+
+def _no_process(fate: Fate) -> None:
+    raise RuntimeError(f"nobody here can {fate}")
 
 
 @dataclass(slots=True)
@@ -104,6 +115,10 @@ class Machine:
         self.scheduler = Scheduler(self.slots, options.slot_prompt_similarity, self._started)
         self.counters = Counters()
         self._n_tasks = 0
+        self.meet: Callable[[Fate], None] = _no_process
+        """Ends, stops or restarts the process that this is; whoever runs one says how."""
+        self.orphan: Callable[[Flow], object] = _give_up
+        """Goes on with what a client has left; whoever can drive it alone says how."""
 
     @property
     def name(self) -> str:
@@ -125,18 +140,30 @@ class Machine:
         self._n_tasks += 1
         return self._n_tasks - 1
 
-    def reach(self, point: Point) -> Generator[Effect, Any, None]:
-        """Wait at `point` while it is held."""
-        signal = self.holds.reach(point)
-        if signal is not None:
-            yield Await(signal)
+    @property
+    def quiet(self) -> bool:
+        """Whether no fault is armed and nothing held."""
+        return self.player.idle and self.holds.idle
 
-    def passes(self, point: Point, step: S) -> Generator[Effect, Any, S]:
+    def asked(self, request: Request | None, slot: int | None = None) -> Asked | None:
+        """A request as limits see it."""
+        if request is None:
+            return None
+        return Asked(request, slot, self.model.tokenizer.decode, self.options.api_prefix)
+
+    def reach(self, point: Point, request: Request | None = None, slot: int | None = None) -> Steps:
+        """Wait at `point` while it is held."""
+        if not self.holds.idle:
+            signal = self.holds.reach(point, self.asked(request, slot))
+            if signal is not None:
+                yield Await(signal)
+
+    def passes(
+        self, point: Point, step: S, request: Request | None = None, slot: int | None = None
+    ) -> Generator[Effect, Any, S]:
         """The step that is really done at `point`, after any hold there."""
-        signal = self.holds.reach(point)
-        if signal is not None:
-            yield Await(signal)
-        return self.player.at(point, step)
+        yield from self.reach(point, request, slot)
+        return step if self.player.idle else self.player.at(point, step, self.asked(request, slot))
 
     def occupy(self, task: Task) -> Generator[Effect, Any, Slot]:
         """Wait for the task's slot. When the client leaves meanwhile the task is forgotten."""

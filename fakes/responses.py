@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fakes.effects import Reply
+from fakes.effects import Reply, StartStream
 from fakes.http1 import Request, status_line
 
 KEEP_ALIVE_S = 5
@@ -24,16 +24,17 @@ def plain_response(request: Request, reply: Reply, *, close: bool) -> bytes:
         more += "Accept-Ranges: bytes\r\n"
     head = (
         f"{status_line(reply.status)}{_common(request)}{more}Content-Type: {reply.content_type}\r\n"
-        f"Content-Length: {len(reply.body)}\r\n{_CLOSE if close else _KEEP}"
+        f"Content-Length: {len(reply.body) if reply.length is None else reply.length}\r\n{_CLOSE if close else _KEEP}"
     )
     body = b"" if request.method == "HEAD" else reply.body
     return head.encode("latin-1", "replace") + body
 
 
-def stream_head(request: Request, *, close: bool) -> bytes:
+def stream_head(request: Request, start: StartStream, *, close: bool) -> bytes:
     """The head of an event stream."""
+    more = "".join(f"{name}: {value}\r\n" for name, value in start.headers)
     head = (
-        f"{status_line(200)}{_common(request)}X-Accel-Buffering: no\r\nContent-Type: text/event-stream\r\n"
+        f"{status_line(200)}{_common(request)}X-Accel-Buffering: no\r\n{more}Content-Type: {start.content_type}\r\n"
         f"Transfer-Encoding: chunked\r\n{_CLOSE if close else _KEEP}"
     )
     return head.encode("latin-1", "replace")

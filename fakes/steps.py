@@ -6,7 +6,7 @@ whoever owns the socket or the process.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -26,6 +26,7 @@ class Refuse:
     status: int
     message: str
     body: Mapping[str, Any] | None = None
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,162 @@ class Stall:
     """Do nothing and never answer; the slot is not held meanwhile."""
 
 
-Decision = Go | Refuse | Stall
+@dataclass(frozen=True, slots=True)
+class Late:
+    """Do what was asked, so many seconds later."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """End the connection without an answer."""
+
+    reset: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Die:
+    """The process ends here: by a signal, or with a status."""
+
+    signal: int | None = 9
+    status: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """The process is stopped (SIGSTOP) until somebody lets it go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """The process is as if started again: connections cut, `gone_s` without a port, then loading, then empty.
+
+    `model` is what it comes back as, None for what it was.
+    """
+
+    gone_s: float = 0.05
+    model: str | None = None
+
+
+Fate = Die | Freeze | Restart
+Decision = Go | Refuse | Stall | Late | Drop | Fate
+
+
+class Welcome(Enum):
+    """What happens to a connection that has come in."""
+
+    SERVE = "serve"
+    HOLD = "hold"
+    """Nothing is read and nothing said; it stays open."""
+    CLOSE = "close"
+    RESET = "reset"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A connection that has come in."""
+
+    welcome: Welcome = Welcome.SERVE
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Whether the port takes connections. The address stays the fake's own either way."""
+
+    open: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How loading goes: how long it takes, None for ever, and whether the process ends then."""
+
+    seconds: float | None
+    die: Die | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Serving begins; the process may end by itself after so many seconds."""
+
+    dies_after_s: float | None = None
+    die: Die = Die()
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """A signal to end: how long the end takes, None where it is ignored."""
+
+    seconds: float | None = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class GivingUp:
+    """What becomes of the work for a client that has left."""
+
+    gives_up: bool = True
+
+
+class Halt(Enum):
+    """How an answer stops before its end."""
+
+    CLOSE = "close"
+    """The connection is closed, as if all had been said."""
+    RESET = "reset"
+    STALL = "stall"
+    """The connection stays open, and nothing more comes."""
+    TIDY = "tidy"
+    """The body ends as HTTP has it, whatever is missing of it."""
+    DIE = "die"
+    """The process dies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """How the bytes of an answer get to the socket, the head's included.
+
+    `piece_bytes` at a time with `gap_s` between; with `head_only` the rest goes at once. `stop_at` bytes are sent and
+    then it halts. `gather` keeps all of it back until the answer has ended.
+    """
+
+    piece_bytes: int | None = None
+    gap_s: float = 0.0
+    head_only: bool = False
+    stop_at: int | None = None
+    halt: Halt = Halt.CLOSE
+    gather: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Seconds between two pieces of a stream."""
+
+    seconds: float
+
+
+Piece = bytes | Wait | Halt
+"""A chunk of a stream's body, a wait, or its untimely end."""
+
+
+class StreamEdit:
+    """What becomes of a stream's events. This one leaves them as they are; made afresh for each stream."""
+
+    def event(self, index: int, data: bytes) -> Iterable[Piece]:
+        """What goes out in place of the event with this index, which is a whole frame."""
+        yield data
+
+    def end(self) -> Iterable[Piece]:
+        """What goes out when there are no more events."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOut:
+    """A stream's head, and what becomes of its events."""
+
+    edits: tuple[StreamEdit, ...] = ()
+    content_type: str = "text/event-stream"
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 class Sends(Enum):

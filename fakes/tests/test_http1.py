@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.effects import Reply
+from fakes.effects import Reply, StartStream
 from fakes.http1 import MAX_BODY_BYTES, RequestDecoder, chunk
 from fakes.responses import plain_response, stream_head
 from wire.errors import RemoteWireError
@@ -138,7 +138,9 @@ def test_a_response_is_read_by_the_standard_library_and_has_the_servers_headers_
 
 def test_a_stream_is_read_by_the_standard_library():
     request = decode(b"GET / HTTP/1.1\r\n\r\n", 99)[0]
-    data = stream_head(request, close=False) + chunk(b"data: 1\n\n") + chunk(b"data: 2\n\n") + b"0\r\n\r\n"
+    data = (
+        stream_head(request, StartStream(), close=False) + chunk(b"data: 1\n\n") + chunk(b"data: 2\n\n") + b"0\r\n\r\n"
+    )
     response = parsed(data)
     assert response.getheader("Content-Type") == "text/event-stream"
     assert response.read() == b"data: 1\n\ndata: 2\n\n"
