@@ -207,13 +207,18 @@ class Pool:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                _, connection = await loop.create_connection(Connection, self._host, self._port, ssl=self._tls)
+                transport, connection = await loop.create_connection(Connection, self._host, self._port, ssl=self._tls)
         except TimeoutError:
             raise Unreachable(f"no connection within {CONNECT_TIMEOUT_S:g} s") from None
         except ssl.SSLError as error:
             raise Unreachable(f"no TLS with it: {error.reason or error}") from None
         except OSError as error:
             raise Unreachable(_reason(error)) from None
+        if transport.get_extra_info("sockname") == transport.get_extra_info("peername"):
+            # Where nobody listens on a port of this machine's own range for outgoing connections, the kernel may
+            # give a connection to it that very port, and it is connected to itself.
+            transport.abort()
+            raise Unreachable("connection refused")
         return connection
 
 

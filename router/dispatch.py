@@ -87,7 +87,7 @@ class Dispatcher:
             plan = Plain(failure.reason, self._planner.text(request), fell_back=True)
         lease = await self._leases.acquire(plan.prompt, exchange.deadline)
         seat = Seat(lease, self._decoders[lease.slot.decoder])
-        exchange.slot = lease.slot.id
+        exchange.decoder, exchange.slot = seat.decoder.client.url, lease.slot.id
         try:
             if isinstance(plan, HandOver):
                 plan = self._planner.here(plan, exchange, lease.slot, seat.decoder)

@@ -49,6 +49,8 @@ class Exchange:
     route: Route = Route.NONE
     reason: str = NO_REASON
     status: int = 0
+    decoder: str | None = None
+    """The address of the decoder that the slot is of."""
     slot: int | None = None
     n_prompt: int | None = None
     n_handed: int = 0
@@ -103,6 +105,7 @@ class Exchange:
             "outcome": str(self.ending),
             "route": str(self.route),
             "reason": self.reason,
+            "decoder": self.decoder,
             "slot": self.slot,
             "prompt": self.n_prompt,
             "handed": self.n_handed,
