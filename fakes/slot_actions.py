@@ -159,6 +159,9 @@ def restore_action(call: Call) -> Done:
             raise ApiError(400, f"Unable to restore slot: {public}") from None
         step = yield from machine.passes(Point.RESTORED, Restored(len(tokens), tokens))
         slot.tokens = array("i", step.tokens)
+        if step.rows_lost:
+            lost = bytes(step.rows_lost * machine.spec.row_bytes)
+            machine.store.write(slot.first_cell, [lost] * machine.model.n_tensors)
         call.journal("restore", 200, filename=name, n_restored=step.n_restored, n_read=len(data))
         timings = {"restore_ms": _ms_since(machine, start_ns)}
         body = {"id_slot": call.asked, "filename": name, "n_restored": step.n_restored, "n_read": len(data)}

@@ -221,10 +221,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What a restore took from its file: how many tokens it will say, and which will be matched from now on."""
+    """What a restore took from its file: how many tokens it will say, and which will be matched from now on.
+
+    The rows of the first `rows_lost` of them are zeros.
+    """
 
     n_restored: int
     tokens: tuple[int, ...]
+    rows_lost: int = 0
 
 
 class End(Enum):

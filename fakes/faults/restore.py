@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fakes.fault import Fault
+from fakes.fault import Fault, Value, whole_number
 from fakes.point import Point
 from fakes.steps import Decision, Refuse, Restored
 
@@ -29,7 +29,17 @@ def empty(step: Restored) -> Restored:
     return replace(step, tokens=())
 
 
+def window(step: Restored, kept: int) -> Restored:
+    """The restore is answered 200 with every token counted and matched; only the last rows are there, the rest zeros.
+
+    What a sliding-window model's decoder does under --swa-full: it believes that the window it read is the whole cache,
+    and answers wrongly. No router can see it, so a correct router never relies on --swa-full to make slots useful.
+    """
+    return replace(step, rows_lost=max(0, len(step.tokens) - kept))
+
+
 FAULTS = (
+    Fault("restore-window", Point.RESTORED, window, Value(whole_number(0, 1 << 20), 64, "rows that are there")),
     Fault("restore-refuse", Point.RESTORE_ASKED, refuse, reports=("ggml-org/llama.cpp#27068",)),
     Fault("restore-empty", Point.RESTORED, empty, reports=("ggml-org/llama.cpp#26676", "ggml-org/llama.cpp#28194")),
 )
