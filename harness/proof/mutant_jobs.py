@@ -19,14 +19,27 @@ from harness.proof.pool import ScenarioJob
 from harness.scenario import DecoderSpec, Kind, Scenario
 
 
+# A fake answers at once; where one step waits for another to have begun, it has to take its time as a real one does.
+_UNHURRIED = ("--decode-tps", "4000")
+
+
 def on_fakes(scenario: Scenario) -> Scenario:
-    """The scenario with a fake where it wants a real server: a check is proven by what the fake can be made to do."""
+    """The scenario with a fake where it wants a real server: a check is proven by what the fake can be made to do.
 
-    def fake(spec: DecoderSpec) -> DecoderSpec:
-        return replace(spec, real=False, model="") if spec.real else spec
+    What no honest fake does and every real server, it is told to do: refuse to share, and mistake a window of rows for
+    all of them under --swa-full.
+    """
+    share = ("kvshare-refuse",) if scenario.router.kv_share else ()
 
-    prefill = scenario.prefill and fake(scenario.prefill)
-    return replace(scenario, decoder=fake(scenario.decoder), prefill=prefill, known_red="")
+    def fake(spec: DecoderSpec, *faults: str) -> DecoderSpec:
+        return replace(spec, real=False, model="", faults=faults) if spec.real else spec
+
+    decoder, prefill = fake(scenario.decoder, *share), scenario.prefill and fake(scenario.prefill)
+    if scenario.under_test is Kind.DECODER:
+        wrong = ("restore-window",) if "--swa-full" in decoder.args else ()
+        hurry = _UNHURRIED if any(step.once for step in scenario.steps) else ()
+        decoder = replace(decoder, faults=(*decoder.faults, *wrong), args=(*decoder.args, *hurry))
+    return replace(scenario, decoder=decoder, prefill=prefill, known_red="")
 
 
 def is_program(mutant: Mutant) -> bool:
@@ -69,6 +82,8 @@ class MutantJobs:
                 build = build_of_mutant(mutant)
             elif is_program(mutant):
                 options = Options(stand_ins=((str(mutant.replaces), _stand_in(build_of_mutant(mutant))),))
+        if scenario.under_test is Kind.DECODER and scenario.decoder.faults:
+            build = replace(build, env={**build.env, "FAKE_FAULTS": ";".join(scenario.decoder.faults)})
         return ScenarioJob(scenario, build, self.folder / name / scenario.suite / scenario.name, options)
 
 

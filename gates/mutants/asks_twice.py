@@ -1,0 +1,24 @@
+"""Every request is sent to the decoder twice, as by a replay after it was dispatched."""
+
+from typing import Any
+
+from router.cli import main
+from router.dispatch import Dispatcher
+
+SUITES = ("hybrid_kvshare_route", "hybrid_route", "hybrid_e2e", "parity")
+
+
+def mutate() -> None:
+    honest = Dispatcher._forward
+
+    async def forward(self: Dispatcher, plan: Any, request: Any, client: Any, seat: Any, exchange: Any) -> Any:
+        async with seat.decoder.client.completion(request.endpoint, request.with_fields({}), 30.0) as upstream:
+            await upstream.rest(30.0)
+        return await honest(self, plan, request, client, seat, exchange)
+
+    Dispatcher._forward = forward  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    mutate()
+    raise SystemExit(main())

@@ -1,0 +1,25 @@
+"""The same prompt gets another reply every time."""
+
+import itertools
+from collections.abc import Sequence
+
+from fakes import decoder_server
+from fakes.model import ToyModel
+
+SUITES = ("slot_restore", "slot_api", "slot_concurrency", "swa_full", "hybrid_e2e")
+REPLACES = "decoder"
+
+
+def mutate() -> None:
+    honest, turns = ToyModel.next_token, itertools.count()
+
+    def next_token(self: ToyModel, sums: Sequence[int], *, ignore_eos: bool = False) -> int:
+        moved = [total ^ next(turns) for total in sums]
+        return honest(self, moved, ignore_eos=ignore_eos)
+
+    ToyModel.next_token = next_token  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    mutate()
+    raise SystemExit(decoder_server.main())

@@ -1,0 +1,19 @@
+"""A handoff that fails ends the request: nothing is tried instead."""
+
+from dataclasses import replace
+
+from router.cli import main
+from router.routes import choose
+
+SUITES = ("hybrid_kvshare_route", "hybrid_route", "hybrid_e2e")
+
+
+def mutate() -> None:
+    for pair, row in choose.TABLE.items():
+        if row.next in (choose.Next.PLAIN, choose.Next.STATE_FILE):
+            choose.TABLE[pair] = replace(row, next=choose.Next.UNAVAILABLE)
+
+
+if __name__ == "__main__":
+    mutate()
+    raise SystemExit(main())

@@ -1,0 +1,24 @@
+"""--min-prefill-tokens is ignored: a prompt of a few tokens is handed over, too."""
+
+from dataclasses import replace
+
+from router import plans
+from router.cli import main
+from router.config import Config
+
+SUITES = ("hybrid_route",)
+
+
+def mutate() -> None:
+    honest = plans.Planner.__init__
+
+    def from_the_first_token(self: plans.Planner, config: Config, *, has_provider: bool) -> None:
+        honest(self, replace(config, min_prefill_tokens=1), has_provider=has_provider)
+
+    plans.Planner.__init__ = from_the_first_token  # type: ignore[method-assign]
+    plans.surely_shorter = lambda request, n_tokens: False
+
+
+if __name__ == "__main__":
+    mutate()
+    raise SystemExit(main())

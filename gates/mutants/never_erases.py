@@ -1,0 +1,21 @@
+"""A slot whose content is in doubt is used as it is."""
+
+from router.cli import main
+from router.dispatch import Dispatcher, Seat
+from router.exchange import Exchange
+
+SUITES = ("hybrid_kvshare_route", "hybrid_route")
+
+
+async def erase(self: Dispatcher, seat: Seat, exchange: Exchange) -> bool:
+    seat.lease.in_doubt = False
+    return True
+
+
+def mutate() -> None:
+    Dispatcher._erase = erase  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    mutate()
+    raise SystemExit(main())

@@ -1,0 +1,29 @@
+"""A provider is started once more when it has ended, whatever came of it: its prefill is paid twice."""
+
+from contextlib import suppress
+
+from router.cli import main
+from router.routes import shared, state_file
+from router.routes.choose import StepFailed
+from router.routes.handoff import Handoff
+
+SUITES = ("hybrid_kvshare_route", "hybrid_route")
+
+
+async def end_and_start_again(handoff: Handoff) -> None:
+    with suppress(StepFailed):
+        await shared.end_provider(handoff)
+    handoff.around.permits.release()
+    start = shared.start if handoff.file is None else state_file.start
+    await start(handoff)
+    await shared.end_provider(handoff)
+
+
+def mutate() -> None:
+    for route in (shared, state_file):
+        route.STEPS = tuple(end_and_start_again if step is route.end_provider else step for step in route.STEPS)
+
+
+if __name__ == "__main__":
+    mutate()
+    raise SystemExit(main())
