@@ -14,7 +14,7 @@ NEW := $(BIN)/kvgate-router
 # Runs a stage and says how long it took.
 stage = @printf '\n== %s\n' '$(1)'; start=$$SECONDS; $(2); printf '== %s: %s s\n' '$(1)' "$$((SECONDS - start))"
 
-.PHONY: venv run test lint unit gates real bench clean
+.PHONY: venv run test lint unit gates real load bench clean
 
 venv: .venv/made
 
@@ -44,6 +44,10 @@ gates: venv
 
 real: venv
 	$(call stage,real set,KVGATE_REAL=1 $(BIN)/pytest harness gates -n $(WORKERS) -q -m real)
+
+# The whole campaign; a tenth of it is among the gates.
+load: venv
+	$(call stage,load,$(BIN)/python -m gates.load)
 
 bench: venv
 	$(BIN)/python -m harness.bench --write docs/benchmarks.md
