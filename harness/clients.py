@@ -22,13 +22,18 @@ from wire.sse import DONE, SseDecoder, SseEvent
 REPLY_BYTES = 64 << 20
 
 
-def request_body(spec: RequestSpec, prompt: str) -> dict[str, Any]:
+Turns = tuple[tuple[str, str], ...]
+"""What was said before in a conversation: pairs of a prompt and its reply."""
+
+
+def request_body(spec: RequestSpec, prompt: str, before: Turns = ()) -> dict[str, Any]:
     """The body that a client sends for a request of a scenario. Greedy; the scenario's own fields win."""
     asked: dict[str, Any] = {"model": "kvgate", "temperature": 0, "stream": spec.stream}
     if spec.endpoint is Endpoint.CHAT:
-        asked["messages"] = [{"role": "user", "content": prompt}]
+        said = [message for asked, replied in before for message in (_user(asked), _assistant(replied))]
+        asked["messages"] = [*said, _user(prompt)]
     else:
-        asked["prompt"] = prompt
+        asked["prompt"] = "".join(asked + replied for asked, replied in before) + prompt
     if spec.max_tokens is not None:
         asked["max_tokens"] = spec.max_tokens
     if spec.logprobs is not None:
@@ -39,13 +44,49 @@ def request_body(spec: RequestSpec, prompt: str) -> dict[str, Any]:
     return asked | dict(spec.body)
 
 
+def _user(content: str) -> dict[str, str]:
+    return {"role": "user", "content": content}
+
+
+def _assistant(content: str) -> dict[str, str]:
+    return {"role": "assistant", "content": content}
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request as it goes out. A body that is no bytes goes out as JSON, None as none at all."""
+
+    path: str
+    body: Any
+    method: str = "POST"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def data(self) -> bytes | None:
+        return self.body if self.body is None or isinstance(self.body, bytes) else json.dumps(self.body).encode()
+
+
 async def ask(http: aiohttp.ClientSession, url: str, body: Mapping[str, Any], deadline_s: float) -> Reply:
     """One request and everything that came back, with times; whatever goes wrong is in the reply."""
-    reading = _Reading(bool(body.get("stream")))
+    return await exchange(http, url, Sent("", body), deadline_s, asyncio.Event())
+
+
+async def exchange(
+    http: aiohttp.ClientSession, url: str, sent: Sent, deadline_s: float, leaving: asyncio.Event
+) -> Reply:
+    """The same for any request. When it is cancelled while `leaving` is set, the client has left."""
+    reading = _Reading()
+    headers = {"Content-Type": "application/json", **sent.headers}
     try:
-        async with asyncio.timeout(deadline_s):
-            async with http.post(url, json=body) as response:
-                await reading.take(response)
+        async with (
+            asyncio.timeout(deadline_s),
+            http.request(sent.method, url + sent.path, data=sent.data, headers=headers) as response,
+        ):
+            await reading.take(response)
+    except asyncio.CancelledError:
+        if not leaving.is_set():
+            raise
+        reading.failure = "the client left"
     except TimeoutError:
         reading.failure = f"no whole reply within {deadline_s:g} s"
     except (aiohttp.ClientError, OSError) as error:
@@ -59,7 +100,6 @@ async def ask(http: aiohttp.ClientSession, url: str, body: Mapping[str, Any], de
 class _Reading:
     """A reply as it comes in."""
 
-    streamed: bool
     sent_ns: int = field(default_factory=time.monotonic_ns)
     first_byte_ns: int | None = None
     end_ns: int | None = None
@@ -113,14 +153,15 @@ class _Reading:
     def reply(self) -> Reply:
         whole = self.frames if self.frames else [self._json()]
         choices = [choice for frame in whole for choice in _choices(frame)]
-        error = next((_error_text(frame) for frame in whole if isinstance(frame, dict) and "error" in frame), "")
+        told = next((frame for frame in whole if isinstance(frame, dict) and "error" in frame), None)
         return Reply(
             timings=Timings(self.sent_ns, self.first_byte_ns, tuple(self.token_ns), self.end_ns),
             status=self.status,
             headers=self.headers,
             text="".join(_choice_text(choice) for choice in choices if choice.get("index", 0) == 0),
             finish_reason=next((c["finish_reason"] for c in choices if c.get("finish_reason")), None),
-            error=error or self._plain_error(),
+            error=_error_text(told) if told is not None else self._plain_error(),
+            error_type=_error_type(told) if told is not None else None,
             failure=self.failure or self._cut(),
             streamed=bool(self.frames) or self.done,
             frames=len(self.frames),
@@ -172,6 +213,11 @@ def _last(frames: list[Any], key: str) -> dict[str, Any]:
 def _error_text(frame: Mapping[str, Any]) -> str:
     error = frame["error"]
     return str(error.get("message", error)) if isinstance(error, dict) else str(error)
+
+
+def _error_type(frame: Mapping[str, Any]) -> str | None:
+    error = frame["error"]
+    return error.get("type") if isinstance(error, dict) else None
 
 
 def _tokens(choice: Mapping[str, Any]) -> list[TokenChoice]:

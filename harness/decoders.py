@@ -41,19 +41,27 @@ class Engine:
 
 
 async def start_decoder(
-    session: Session, spec: DecoderSpec, who: str, folders: Folders, options: Options, seed: int
+    session: Session,
+    spec: DecoderSpec,
+    who: str,
+    folders: Folders,
+    options: Options,
+    seed: int,
+    again: tuple[int, int] | None = None,
 ) -> Decoder:
-    """Ready to serve, or ProcessDied / DeadlineMissed / Unavailable."""
+    """Ready to serve, or ProcessDied / DeadlineMissed / Unavailable. `again`: which start, and on which port."""
     if spec.real:
         return await _start_real(session, spec, who, folders, options)
-    log = folders.evidence / f"{who}.log"
+    nth, port = again or (1, 0)
+    name = who if nth == 1 else f"{who}-{nth}"
+    log = folders.evidence / f"{name}.log"
     env = base_env("fake", folders)
-    argv = fake_decoder_argv(spec, who, folders, options, seed)
+    argv = [*fake_decoder_argv(spec, who, folders, options, seed), "--port", str(port)]
     if "decoder" in dict(options.stand_ins):
         words = [*options.program("decoder"), *argv]
         process = await session.guardian.start(who, words, env=env, cwd=folders.cwd, log=log, ready=LISTENING)
     else:
-        warm, pipe = await session.warm(), folders.scratch / f"{who}.out"
+        warm, pipe = await session.warm(), folders.scratch / f"{name}.out"
         process = await warm.start("decoder", who, argv, env=env, cwd=folders.cwd, log=log, ready=LISTENING, pipe=pipe)
     try:
         found = await process.ready(FAKE_READY_S)

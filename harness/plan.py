@@ -34,6 +34,10 @@ class Folders:
         return self.scratch / "slots"
 
     @property
+    def files(self) -> Path:
+        return self.scratch / "files"
+
+    @property
     def cwd(self) -> Path:
         return self.scratch / "cwd"
 
@@ -76,6 +80,7 @@ class Addresses:
     """What is known once the decoders run."""
 
     decoder_url: str = ""
+    more_decoder_urls: tuple[str, ...] = ()
     prefill_url: str = ""
     port: int = 0
     rpc_port: int = 0
@@ -136,6 +141,7 @@ def template_values(folders: Folders, addresses: Addresses) -> dict[str, str]:
         "prefill_url": addresses.prefill_url,
         "model": addresses.model,
         "slot_save_path": str(folders.slots),
+        "files": str(folders.files),
         "tmp": str(folders.tmp),
     }
 
@@ -145,6 +151,8 @@ def build_argv(scenario: Scenario, build: Build, folders: Folders, addresses: Ad
     profile, router = build.profile, scenario.router
     words = [*profile.argv]
     words += profile.own_decoder if router.own_decoder else profile.attach
+    for url in addresses.more_decoder_urls:
+        words += [word.replace("{decoder_url}", url) for word in profile.attach]
     if router.slot_save and scenario.decoder.slot_save:
         words += profile.slot_save
     if scenario.provider is not None:
@@ -155,7 +163,7 @@ def build_argv(scenario: Scenario, build: Build, folders: Folders, addresses: Ad
         words += profile.kv_share if router.kv_share else profile.no_kv_share
     values = _build_values(scenario, folders, addresses, options)
     more = {
-        Kind.ROUTER: router.args,
+        Kind.ROUTER: tuple(word.format_map(values) for word in router.args),
         Kind.DECODER: (*scenario.decoder.args, *options.decoder_args),
         Kind.ENGINE: scenario.engine.args,
     }[scenario.under_test]

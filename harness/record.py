@@ -57,6 +57,7 @@ class Reply:
     text: str = ""
     finish_reason: str | None = None
     error: str = ""
+    error_type: str | None = None
     failure: str = ""
     streamed: bool = False
     frames: int = 0
@@ -166,6 +167,17 @@ class Exit:
 
 
 @dataclass(frozen=True, slots=True)
+class Done:
+    """An intervention that was made: what, to whom or whose, when, and why it did not come about."""
+
+    name: str
+    act: str
+    to: str
+    t_ns: int
+    missed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """Everything one run of one scenario left."""
 
@@ -177,6 +189,7 @@ class Record:
     metrics: str | None = None
     slots: Any = None
     steps: tuple[StepRecord, ...] = ()
+    done: tuple[Done, ...] = ()
 
 
 def read_log(path: Path, incomplete: str = "", stamps: Iterable[int] = ()) -> Log:
@@ -188,8 +201,10 @@ def read_log(path: Path, incomplete: str = "", stamps: Iterable[int] = ()) -> Lo
     return Log(path, tuple(text.splitlines()), incomplete, tuple(stamps))
 
 
-def read_journal(path: Path, *, ended: bool = True) -> Journal:
+def read_journal(path: Path, *, ended: bool = True, killed: frozenset[int] = frozenset()) -> Journal:
     """A journal as it lies on disk. Whole if every process that wrote `start` or anything else also wrote `end`.
+
+    Those that the harness itself has `killed` need not have.
 
     A file that is not there is a whole journal without entries only where `ended` is false: the fake may never
     have been started, as a provider that no router asked for.
@@ -200,10 +215,10 @@ def read_journal(path: Path, *, ended: bool = True) -> Journal:
         return Journal(path, (), f"{path.name} was never written" if ended else "")
     except OSError as error:
         return Journal(path, (), f"{path.name} cannot be read: {error.strerror}")
-    return _parsed(path, raw, ended)
+    return _parsed(path, raw, ended, killed)
 
 
-def _parsed(path: Path, raw: bytes, ended: bool) -> Journal:
+def _parsed(path: Path, raw: bytes, ended: bool, killed: frozenset[int]) -> Journal:
     events: list[Event] = []
     open_pids: dict[Any, None] = {}
     for number, line in enumerate(raw.splitlines(keepends=True), start=1):
@@ -217,6 +232,7 @@ def _parsed(path: Path, raw: bytes, ended: bool) -> Journal:
             open_pids.pop(fields.get("pid"), None)
         else:
             open_pids[fields.get("pid")] = None
+    open_pids = {pid: None for pid in open_pids if pid not in killed}
     if open_pids:
         pids = ", ".join(str(pid) for pid in open_pids)
         return Journal(path, tuple(events), f"{path.name} is cut short: no end record of process {pids}")

@@ -9,20 +9,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+import os
+import signal
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import aiohttp
 
+from harness.asking import Around, Asking
 from harness.build_process import free_port, rpc_address, start_build, wait_ready
 from harness.checks.shape import looks
-from harness.clients import ask, request_body
 from harness.deadline import within
 from harness.decoders import Decoder, Engine, start_decoder, start_engine
 from harness.errors import HarnessError
 from harness.hydra_client import HydraClient
+from harness.interventions import Send, Start, Until
 from harness.left_behind import Descriptors, descriptors, descriptors_left, end_strays, files_left
 from harness.models import is_known, model_file
 from harness.plan import (
@@ -38,9 +42,9 @@ from harness.plan import (
 )
 from harness.processes import ENDED_AS_ASKED, Process, Tails, ended_how
 from harness.profiles import Build
-from harness.record import Exchange, Exit, FileEvent, Journal, Log, Record, StepRecord, read_journal, read_log
+from harness.record import Done, Exchange, Exit, FileEvent, Journal, Log, Record, StepRecord, read_journal, read_log
 from harness.reference import Prepared, prepare
-from harness.scenario import DecoderSpec, Kind, RequestSpec, Scenario
+from harness.scenario import DecoderSpec, Kind, Scenario
 from harness.session import Session
 from harness.steps.act import Actor
 from harness.steps.engine_act import EngineAt
@@ -79,9 +83,10 @@ class Run:
     _before: Descriptors = field(default_factory=lambda: Descriptors({}))
     _watch: FolderWatch | None = None
     _files: tuple[FileEvent, ...] | None = None
-    _exchanges: tuple[Exchange, ...] = ()
+    _asking: Asking | None = None
     _steps: tuple[StepRecord, ...] = ()
-    _former: tuple[Process, ...] = ()
+    _former: list[tuple[str, Process]] = field(default_factory=list)
+    _signalled: dict[str, set[int]] = field(default_factory=dict)
     _exits: dict[str, Exit] = field(default_factory=dict)
     _metrics: str | None = None
     _slots: Any = None
@@ -131,7 +136,8 @@ class Run:
         self._before = descriptors(self._process.pid)
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
             await self._do_steps(http)
-            asking = self._ask_all(http, prepared)
+            self._asking = Asking(http, self.folders.evidence, self._around(http))
+            asking = self._asking.all(prepared, self.scenario.interventions)
             await (asking if self.attend is None else self.attend(self, asking))
             await self._look_around(http)
         if self._process.running:
@@ -147,7 +153,8 @@ class Run:
 
     async def _started(self) -> None:
         if self.scenario.under_test is Kind.ROUTER and not self.scenario.router.own_decoder:
-            await self._start_decoder("decoder", self.scenario.decoder)
+            for who, decoder in self.scenario.decoders.items():
+                await self._start_decoder(who, decoder)
         if self.scenario.prefill is not None:
             await self._start_decoder("prefill", self.scenario.prefill)
         for who, spec in self.scenario.fake_engines.items():
@@ -166,6 +173,7 @@ class Run:
             wrapper = self.folders.scratch / "llama-server"
             wrapper.write_text(decoder_wrapper(self.options))
             wrapper.chmod(0o700)
+        self._write_files()
         addresses = await self._addresses(restart.model)
         argv = [*build_argv(self.scenario, self.build, self.folders, addresses, self.options), *restart.args]
         env = build_env(self.scenario, self.build, self.folders, addresses, self.options)
@@ -173,11 +181,21 @@ class Run:
         base = base_env("build", self.folders)
         self.envs["build"] = {name: value for name, value in env.items() if base.get(name) != value}
         ready = self.build.profile.ready
-        log = f"build-{len(self._former) + 1}.log" if self._former else "build.log"
+        nth = self._nth("build")
+        log = f"build-{nth}.log" if nth > 1 else "build.log"
         self._process = await start_build(self.session.guardian, argv, env, ready, self.folders, log)
         self._url = await wait_ready(self._process, ready, addresses.port, self.options.ready_s)
         if self.scenario.under_test is Kind.ENGINE:
             self._rpc = await rpc_address(self._process, ready, addresses.rpc_port)
+
+    def _write_files(self) -> None:
+        """The files that the build's flags name."""
+        if self.scenario.router.files:
+            self.folders.files.mkdir(mode=0o700, exist_ok=True)
+        for name, text in self.scenario.router.files.items():
+            path = self.folders.files / name
+            path.write_text(text)
+            path.chmod(0o600)
 
     async def _do_steps(self, http: aiohttp.ClientSession) -> None:
         if not self.scenario.steps:
@@ -206,15 +224,17 @@ class Run:
         await self._end_build(self._process)
         await self._process.read_to_end()
         self._process.output.close()
-        self._former = (*self._former, self._process)
+        self._former.append(("build", self._process))
         await self._start_build(how)
         self._before = descriptors(self._process.pid)
         return self._url
 
     async def _addresses(self, model: str = "") -> Addresses:
         decoder, prefill = self._decoders.get("decoder"), self._decoders.get("prefill")
+        urls = [self._decoders[who].url for who in self.scenario.decoders if who in self._decoders]
         return Addresses(
             decoder_url=decoder.url if decoder is not None else "",
+            more_decoder_urls=tuple(urls[1:]),
             prefill_url=prefill.url if prefill is not None else "",
             port=free_port() if needs_port(self.build) else 0,
             rpc_port=free_port() if needs_port(self.build) else 0,
@@ -228,34 +248,73 @@ class Run:
             return named
         return str(await asyncio.to_thread(model_file, named, download=self.options.real))
 
-    async def _ask_all(self, http: aiohttp.ClientSession, prepared: Sequence[Prepared]) -> None:
-        """One after the other, except those that go together with the one before."""
-        waiting: list[tuple[Prepared, asyncio.Task[Any]]] = []
-        for each in prepared:
-            if not each.spec.together:
-                await self._taken(waiting)
-            body = request_body(each.spec, each.prompt)
-            self._keep_request(each.spec, body)
-            asked = ask(http, self._url + each.spec.endpoint, body, each.spec.deadline_s)
-            waiting.append((each, asyncio.create_task(asked)))
-        await self._taken(waiting)
+    def _around(self, http: aiohttp.ClientSession) -> Around:
+        async def look(act: Until, exchanges: tuple[Exchange, ...], done: tuple[Done, ...]) -> Record:
+            keys = {each.key for each in looks(act.check)}
+            metrics = await _got(http, f"{self._url}/metrics") if "metrics" in keys else None
+            slots = await _got(http, f"{self._decoders['decoder'].url}/slots") if "slots" in keys else None
+            slots = None if slots is None else json.loads(slots)
+            return Record(
+                exchanges=exchanges,
+                logs=self._logs(so_far=True),
+                journals=self._journals(so_far=True),
+                metrics=metrics,
+                slots=slots,
+                done=done,
+            )
 
-    def _keep_request(self, spec: RequestSpec, body: dict[str, Any]) -> None:
-        told = {"endpoint": str(spec.endpoint), "body": body}
-        (self.folders.evidence / f"request-{spec.name}.json").write_text(json.dumps(told, indent=1) + "\n")
+        def control(who: str) -> Path:
+            return self.folders.scratch / f"{who}.sock"
 
-    async def _taken(self, waiting: list[tuple[Prepared, asyncio.Task[Any]]]) -> None:
-        try:
-            for each, task in waiting:
-                where = f"client.jsonl:{len(self._exchanges) + 1}"
-                exchange = Exchange(
-                    each.spec.name, each.spec.max_tokens, each.prompt_tokens, await task, each.plain, where
-                )
-                self._exchanges = (*self._exchanges, exchange)
-        finally:
-            for _, task in waiting:
-                task.cancel()
-            waiting.clear()
+        return Around(lambda: self._url, look, self._send, self._start_again, control, self.tails)
+
+    async def _send(self, who: str, act: Send) -> None:
+        """A process of the build's or the build's own child is found by the journal that it keeps."""
+        process = self._process if who == "build" else self._beside().get(who)
+        if process is not None:
+            process.send(act.number)
+        else:
+            pid = self._pid_in_journal(who)
+            os.kill(pid, act.number)
+        self._signalled.setdefault(who, set()).add(process.pid if process is not None else pid)
+        if act.number is signal.SIGKILL and process is not None:
+            await within(_SMALL_GET_S, f"the end of {who}", asyncio.shield(process.exited))
+
+    def _pid_in_journal(self, who: str) -> int:
+        journal = read_journal(self.folders.evidence / f"{who}.jsonl", ended=False)
+        pids = [event.fields.get("pid") for event in journal.events if event.event == "start"]
+        if not pids or not isinstance(pids[-1], int):
+            raise HarnessError(f"there is no {who} to send a signal to: its journal names none")
+        return pids[-1]
+
+    async def _start_again(self, who: str, act: Start) -> None:
+        """A decoder at its old address, or the build, after its end."""
+        process = self._process if who == "build" else self._beside().get(who)
+        if process is None:
+            raise HarnessError(f"the {who} is not the harness's to start")
+        await within(_SMALL_GET_S, f"the end of {who}, before it is started again", asyncio.shield(process.exited))
+        if who == "build":
+            await self._restart(_AS_IT_WAS)
+            return
+        former, nth = self._decoders[who], self._nth(who) + 1
+        spec = self.scenario.prefill if who == "prefill" else self.scenario.decoders[who]
+        assert spec is not None
+        spec = replace(spec, faults=act.faults)
+        port = int(former.url.rpartition(":")[2])
+        await process.read_to_end()
+        process.output.close()
+        self._former.append((who, process))
+        with contextlib.suppress(FileNotFoundError):
+            (self.folders.scratch / f"{who}.sock").unlink()
+        started = await start_decoder(
+            self.session, spec, who, self.folders, self.options, self.scenario.seed, again=(nth, port)
+        )
+        self._decoders[who] = started
+
+    def _nth(self, who: str) -> int:
+        """Which start of `who` the one that runs is, or the next one of the build."""
+        former = sum(1 for each, _ in self._former if each == who)
+        return former + 1
 
     async def _look_around(self, http: aiohttp.ClientSession) -> None:
         """What the build and the decoder say of themselves, where a check asks."""
@@ -286,17 +345,19 @@ class Run:
 
     async def _end_build(self, process: Process) -> None:
         how = self._exits["build"] = await process.end()
-        if not how.asked and self._url:
+        if not how.asked and self._url and "build" not in self._signalled:
             told = ended_how(how.status) if how.status is not None else "ended"
             self.findings.append(f"the build {told} before it was asked to end")
         elif how.killed:
             self.findings.append(f"the build (pid {process.pid}) did not end when asked to, and was killed")
-        elif how.status is not None and how.status not in ENDED_AS_ASKED:
+        elif how.status is not None and how.status not in ENDED_AS_ASKED and "build" not in self._signalled:
             self.findings.append(f"the build {ended_how(how.status)} when it was asked to end")
 
     async def _end_decoder(self, who: str, process: Process) -> None:
+        if process.pid in self._signalled.get(who, ()):
+            process.send(signal.SIGCONT)
         how = self._exits[who] = await process.end()
-        if not how.asked and how.status is not None:
+        if not how.asked and how.status is not None and process.pid not in self._signalled.get(who, ()):
             self.errors.append(f"the {who} {ended_how(how.status)} before it was asked to end")
         elif how.killed:
             self.errors.append(f"the {who} did not end when asked to, and was killed")
@@ -304,8 +365,10 @@ class Run:
     def _recorded(self) -> Record:
         if self._watch is not None:
             self._watch.close()
+        asking = self._asking
+        self._trust(asking)
         return Record(
-            self._exchanges,
+            () if asking is None else tuple(asking.exchanges),
             self._logs(),
             self._journals(),
             self._files,
@@ -313,33 +376,54 @@ class Run:
             self._metrics,
             self._slots,
             self._steps,
+            () if asking is None else tuple(asking.done),
         )
 
-    def _logs(self) -> dict[str, Log]:
-        former = {f"build-{number}": process for number, process in enumerate(self._former, 1)}
-        named = {**former, "build": self._process, **self._beside()}
+    def _trust(self, asking: Asking | None) -> None:
+        """What was waited for in vain, and is looked at by no check, makes everything after it worth nothing."""
+        missed = [] if asking is None else [each for each in asking.done if each.missed]
+        if missed and not self._uses("did"):
+            self.errors.append(f"what the scenario waited for did not come: {missed[0].missed}")
+
+    def _logs(self, *, so_far: bool = False) -> dict[str, Log]:
+        """`so_far`: of processes that still run, for a look at them that waits for more."""
+        numbered: dict[str, int] = {}
+        named: dict[str, Process | None] = {}
+        for who, process in self._former:
+            numbered[who] = numbered.get(who, 0) + 1
+            named[f"{who}-{numbered[who]}"] = process
+        named |= {"build": self._process, **self._beside()}
         return {
-            who: read_log(process.output.path, process.output.incomplete, process.output.stamps)
+            who: read_log(process.output.path, "" if so_far else process.output.incomplete, process.output.stamps)
             for who, process in named.items()
             if process is not None
         }
 
-    def _journals(self) -> dict[str, Journal]:
+    def _journals(self, *, so_far: bool = False) -> dict[str, Journal]:
+        found = self._read_journals()
+        return {who: replace(journal, incomplete="") for who, journal in found.items()} if so_far else found
+
+    def _read_journals(self) -> dict[str, Journal]:
         found = {
-            who: read_journal(self.folders.evidence / f"{who}.jsonl")
+            who: read_journal(self.folders.evidence / f"{who}.jsonl", killed=self._killed(who))
             for who, decoder in self._decoders.items()
             if decoder.journaled
         }
         for who in (*self._engines, *(("engine",) if self.scenario.under_test is Kind.ENGINE else ())):
             found[who] = read_journal(self.folders.evidence / f"{who}.jsonl")
         if self.scenario.router.own_decoder:
-            found["decoder"] = read_journal(self.folders.evidence / "decoder.jsonl")
+            path = self.folders.evidence / "decoder.jsonl"
+            found["decoder"] = read_journal(path, killed=self._killed("decoder"))
         if self.scenario.provider is not None:
-            found["provider"] = read_journal(self.folders.evidence / "provider.jsonl", ended=False)
+            path = self.folders.evidence / "provider.jsonl"
+            found["provider"] = read_journal(path, ended=False, killed=self._killed("provider"))
         return found
 
+    def _killed(self, who: str) -> frozenset[int]:
+        return frozenset(self._signalled.get(who, ()))
+
     def _write_client_log(self) -> None:
-        lines = (json.dumps(asdict(exchange), default=str) for exchange in self._exchanges)
+        lines = (json.dumps(asdict(exchange), default=str) for exchange in self._record.exchanges)
         (self.folders.evidence / "client.jsonl").write_text("".join(f"{line}\n" for line in lines))
         if self.scenario.steps:
             steps = (json.dumps(asdict(step), default=str) for step in self._steps)

@@ -19,9 +19,12 @@ from harness.checks.shape import NamedCheck, NamedChecks, looks
 from harness.checks.steps import StepParity
 from harness.errors import ScenarioError, UsageError
 from harness.fake_faults import FaultNames, known_faults
+from harness.interventions import NAMES as INTERVENTIONS
+from harness.interventions import Intervention, Leave, SetFaults, Start, Until, interventions
 from harness.models.catalogue import is_known
 from harness.near import did_you_mean
 from harness.shapes import (
+    AnyText,
     Either,
     Fields,
     Flag,
@@ -38,7 +41,7 @@ from harness.shapes import (
     Whole,
 )
 from harness.steps.engine_spec import On
-from harness.steps.spec import STEPS, Damage, Restart, Step, done_to_engines
+from harness.steps.spec import CALL, STEPS, Call, Damage, Restart, Step, done_to_engines
 from harness.steps.spec import named as steps_named
 from harness.steps.spec import problems as step_problems
 
@@ -53,6 +56,13 @@ PROVIDER_TEMPLATES = (
     "tmp",
 )
 """What may stand in braces in a provider's command."""
+
+ROUTER_TEMPLATES = (*PROVIDER_TEMPLATES, "files")
+"""What may stand in braces in the flags of a router under test."""
+
+MORE_DECODERS = 3
+WHO = ("build", "decoder", *(f"decoder{n}" for n in range(2, MORE_DECODERS + 2)), "prefill", "provider")
+"""Whom an intervention may be done to."""
 
 
 class Kind(StrEnum):
@@ -89,12 +99,28 @@ class SamePrompt:
     same_as: str
 
 
-Prompt = SizedPrompt | TextPrompt | SamePrompt
+@dataclass(frozen=True, slots=True)
+class NextTurn:
+    """An earlier request's conversation, with its plain reply in it, and `text` as the next thing that is said."""
+
+    follows: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoPrompt:
+    """Of a call, whose body is written out."""
+
+
+Prompt = SizedPrompt | TextPrompt | SamePrompt | NextTurn | NoPrompt
 
 
 @dataclass(frozen=True, slots=True)
 class RequestSpec:
-    """One request of the client's. `together` sends it without waiting for the reply of the one before."""
+    """One request of the client's. `together` sends it without waiting for the reply of the one before.
+
+    A `call` is any request of HTTP, with no prompt that the harness knows of.
+    """
 
     prompt: Prompt
     name: str = ""
@@ -105,6 +131,8 @@ class RequestSpec:
     deadline_s: float = 30.0
     together: bool = False
     body: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    call: Call | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +173,7 @@ class RouterSpec:
     slot_save: bool = True
     own_decoder: bool = False
     args: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -158,7 +187,9 @@ class Scenario:
     requests: tuple[RequestSpec, ...]
     checks: tuple[NamedCheck, ...]
     steps: tuple[Step, ...] = ()
+    interventions: tuple[Intervention, ...] = ()
     decoder: DecoderSpec = DecoderSpec()
+    more_decoders: tuple[DecoderSpec, ...] = ()
     prefill: DecoderSpec | None = None
     provider: ProviderSpec | None = None
     engine: EngineSpec = EngineSpec()
@@ -181,6 +212,12 @@ class Scenario:
         return self.file.stem
 
     @property
+    def decoders(self) -> Mapping[str, DecoderSpec]:
+        """The decoders that a router is given, by the names of their journals."""
+        more = {f"decoder{number}": spec for number, spec in enumerate(self.more_decoders, 2)}
+        return {"decoder": self.decoder, **more}
+
+    @property
     def fake_engines(self) -> Mapping[str, EngineSpec]:
         """The engines that are started beside the build, by the names of their journals."""
         beside = {"peer": self.peer, "engine_prefill": self.engine_prefill, "engine_decode": self.engine_decode}
@@ -191,7 +228,7 @@ class Scenario:
         """Whether a real model, and so a real server, has to be there."""
         if self.under_test is Kind.DECODER and is_known(self.decoder.model):
             return True
-        return self.decoder.real or (self.prefill is not None and self.prefill.real)
+        return any(spec.real for spec in self.decoders.values()) or (self.prefill is not None and self.prefill.real)
 
 
 _NAME = Text(r"[A-Za-z0-9_.-]+", "a name of letters, digits, '_', '-' and '.'")
@@ -267,19 +304,28 @@ _ENGINE = Fields(
     },
 )
 
+_ROUTER_WORDS: Shape[tuple[str, ...]] = ListOf(Template(ROUTER_TEMPLATES))
+
 _ROUTER = Fields(
     RouterSpec,
     {
         "kv_share": Key(Flag(), "whether the shared route is asked for; left out, the router's own default"),
         "slot_save": Key(Flag(), "whether there is a slot-save folder, so a state-file route; true unless said"),
         "own_decoder": Key(Flag(), "the router starts the decoder itself instead of being given its address"),
-        "args": Key(_WORDS, "more flags for the build under test"),
+        "args": Key(_ROUTER_WORDS, "more flags for the build under test"),
+        "files": Key(MapOf(AnyText()), "files with this text, for flags that name them as {files}/NAME"),
         "env": Key(MapOf(Text()), "variables for the build under test"),
     },
 )
 
 
-def _prompt(tokens: int | None = None, same_as: str | None = None, text: str | None = None) -> Prompt:
+def _prompt(
+    tokens: int | None = None, same_as: str | None = None, text: str | None = None, follows: str | None = None
+) -> Prompt:
+    if follows is not None:
+        if text is None or tokens is not None or same_as is not None:
+            raise ValueError("expected follows and text, and nothing else")
+        return NextTurn(follows, text)
     given = [each for each in (tokens, same_as, text) if each is not None]
     if len(given) != 1:
         raise ValueError("expected one of tokens, same_as, text")
@@ -300,6 +346,7 @@ _PROMPT_KEYS: dict[str, Key[Any]] = {
     "tokens": Key(Whole(1, 1_000_000), "so many tokens, by the decoder's own count after template and BOS"),
     "same_as": Key(_NAME, "the prompt of an earlier request"),
     "text": Key(Text(), "this text"),
+    "follows": Key(_NAME, "the conversation of an earlier request goes on with `text`"),
 }
 _PROMPT: Shape[Prompt] = Either(Fields(_prompt, _PROMPT_KEYS), _JustText())
 
@@ -307,6 +354,10 @@ _ENDPOINTS = {"chat": Endpoint.CHAT, "completions": Endpoint.COMPLETIONS}
 
 
 def _request(**values: Any) -> RequestSpec:
+    if ("prompt" in values) == ("call" in values):
+        raise ValueError("expected one of prompt, call")
+    if "call" in values:
+        values["prompt"] = NoPrompt()
     if "endpoint" in values:
         values["endpoint"] = _ENDPOINTS[values["endpoint"]]
     return RequestSpec(**values)
@@ -316,7 +367,9 @@ _REQUEST = Fields(
     _request,
     {
         "name": Key(_NAME, "how checks and other requests call it; its number unless said"),
-        "prompt": Key(_PROMPT, "what is asked", required=True),
+        "prompt": Key(_PROMPT, "what is asked"),
+        "call": Key(CALL, "any request, instead of a prompt"),
+        "headers": Key(MapOf(Text()), "more headers"),
         "endpoint": Key(OneOf(tuple(_ENDPOINTS)), "chat unless said"),
         "stream": Key(Flag()),
         "max_tokens": Key(Whole(0), "16 unless said"),
@@ -326,6 +379,21 @@ _REQUEST = Fields(
         "body": Key(MapOf(Plain()), "more fields of the request's body"),
     },
 )
+
+_INTERVENTION = interventions(WHO)
+
+
+class _RequestOrIntervention:
+    """An item of `requests`; the keys tell which."""
+
+    def parse(self, node: Node, place: Place) -> RequestSpec | Intervention:
+        keys = {key.value for key, _ in node.value} if isinstance(node, MappingNode) else set()
+        found: RequestSpec | Intervention = (_INTERVENTION if keys & INTERVENTIONS else _REQUEST).parse(node, place)
+        return found
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [_REQUEST.schema(), _INTERVENTION.schema()]}
+
 
 _SCENARIO_KEYS: dict[str, Key[Any]] = {
     "scenario": Key(Text(), "the claim, in words", required=True),
@@ -337,6 +405,7 @@ _SCENARIO_KEYS: dict[str, Key[Any]] = {
     "seed": Key(Whole(), "for everything random, 1 unless said"),
     "budget_s": Key(Seconds(), "for the whole run, 120 unless said; more than all its deadlines together"),
     "decoder": Key(_DECODER),
+    "more_decoders": Key(ListOf(_DECODER, least=1), "decoders beside the first: decoder2, decoder3, decoder4"),
     "prefill": Key(_DECODER, "a second decoder that prefills"),
     "provider": Key(_PROVIDER),
     "engine": Key(_ENGINE, "the engine under test"),
@@ -344,7 +413,7 @@ _SCENARIO_KEYS: dict[str, Key[Any]] = {
     "engine_prefill": Key(_ENGINE, "a fake engine on which the router prefills"),
     "engine_decode": Key(_ENGINE, "a fake engine on which the router decodes"),
     "router": Key(_ROUTER),
-    "requests": Key(ListOf(_REQUEST, least=1), "what a client asks"),
+    "requests": Key(ListOf(_RequestOrIntervention(), least=1), "what a client asks, and what is done meanwhile"),
     "steps": Key(STEPS, "what is done to a decoder or an engine under test, instead of requests"),
     "checks": Key(NamedChecks(), required=True),
 }
@@ -360,13 +429,28 @@ def load(path: Path) -> Scenario:
     node = marked_yaml.read(path)
     values = shape().parse(node, Place(path))
     values["under_test"] = Kind(values["under_test"])
-    values["requests"] = _named(values.get("requests", ()))
+    values["requests"], values["interventions"] = _apart(values.get("requests", ()))
     values["steps"] = steps_named(values.get("steps", ()))
     scenario = Scenario(file=path, **values)
     _check_steps(scenario, node)
     _check_requests(scenario, node)
+    _check_interventions(scenario, node)
     _check_budget(scenario, node)
     return scenario
+
+
+def _apart(
+    items: tuple[RequestSpec | Intervention, ...],
+) -> tuple[tuple[RequestSpec, ...], tuple[Intervention, ...]]:
+    """The requests, and the interventions with how many requests are sent before each."""
+    requests: list[RequestSpec] = []
+    done: list[Intervention] = []
+    for item in items:
+        if isinstance(item, Intervention):
+            done.append(replace(item, before=len(requests)))
+        else:
+            requests.append(item)
+    return _named(tuple(requests)), tuple(done)
 
 
 def _named(requests: tuple[RequestSpec, ...]) -> tuple[RequestSpec, ...]:
@@ -401,12 +485,13 @@ def _check_requests(scenario: Scenario, node: Node) -> None:
     for request in scenario.requests:
         if request.name in earlier:
             place.refuse(_at(node, "requests"), f"two requests are called {request.name!r}")
-        if isinstance(request.prompt, SamePrompt) and request.prompt.same_as not in earlier:
-            same_as = request.prompt.same_as
-            problem = f"no earlier request is called {same_as!r}{did_you_mean(same_as, earlier)}"
+        named_prompt = _named_prompt(request.prompt)
+        if named_prompt is not None and named_prompt not in earlier:
+            problem = f"no earlier request is called {named_prompt!r}{did_you_mean(named_prompt, earlier)}"
             (place / request.name).refuse(_at(node, "requests"), problem)
         earlier.append(request.name)
     earlier += [step.name for step in scenario.steps]
+    earlier += [each.name for each in scenario.interventions if each.name]
     for named in scenario.checks:
         for look in looks(named.check):
             for name in _named_in(look):
@@ -415,6 +500,47 @@ def _check_requests(scenario: Scenario, node: Node) -> None:
                 what = "step" if scenario.steps else "request"
                 problem = f"no {what} is called {name!r}{did_you_mean(name, earlier)}"
                 raise ScenarioError(scenario.file, named.line, f"checks.{named.name}", problem)
+
+
+def _named_prompt(prompt: Prompt) -> str | None:
+    """The request that the prompt speaks of."""
+    if isinstance(prompt, NextTurn):
+        return prompt.follows
+    return prompt.same_as if isinstance(prompt, SamePrompt) else None
+
+
+def _check_interventions(scenario: Scenario, node: Node) -> None:
+    place, at = Place(scenario.file, ("requests",)), _at(node, "requests")
+    if scenario.requests == () and scenario.interventions:
+        place.refuse(at, "there is no request")
+    if scenario.interventions and scenario.under_test is not Kind.ROUTER:
+        place.refuse(at, "only a router's requests can have something done between them")
+    if len(scenario.more_decoders) > MORE_DECODERS:
+        Place(scenario.file).refuse(_at(node, "more_decoders"), f"at most {MORE_DECODERS} more decoders")
+    there = _there(scenario)
+    for each in scenario.interventions:
+        if each.who not in there:
+            place.refuse(at, f"there is no {each.who}{did_you_mean(each.who, there)}")
+        sent = [request.name for request in scenario.requests[: each.before]]
+        if isinstance(each.act, Leave) and each.act.request not in sent:
+            name = each.act.request
+            place.refuse(at, f"no request before it is called {name!r}{did_you_mean(name, sent)}")
+        if isinstance(each.act, Start | SetFaults) and each.act.faults:
+            _check_faults(each.act.faults, place, at)
+
+
+def _there(scenario: Scenario) -> list[str]:
+    found = ["build", *scenario.decoders]
+    found += ["prefill"] if scenario.prefill is not None else []
+    return found + (["provider"] if scenario.provider is not None else [])
+
+
+def _check_faults(faults: Iterable[str], place: Place, node: Node) -> None:
+    known = known_faults().players
+    for fault in faults:
+        name = fault.split("=")[0].split(",")[0]
+        if name not in known:
+            place.refuse(node, f"unknown fault {name!r}{did_you_mean(name, known)}")
 
 
 def _named_in(look: Look) -> Iterator[str]:
@@ -429,6 +555,7 @@ def _named_in(look: Look) -> Iterator[str]:
 def _check_budget(scenario: Scenario, node: Node) -> None:
     bounds = sum(request.deadline_s for request in scenario.requests)
     bounds += sum(step.deadline_s for step in scenario.steps)
+    bounds += sum(each.act.deadline_s for each in scenario.interventions if isinstance(each.act, Until))
     if scenario.budget_s <= bounds:
         problem = f"{scenario.budget_s:g} s do not exceed the deadlines, {bounds:g} s together"
         Place(scenario.file, ("budget_s",)).refuse(_at(node, "budget_s"), problem)

@@ -82,6 +82,20 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class AnyText:
+    """Text, blank or empty too."""
+
+    def parse(self, node: Node, place: Place) -> str:
+        found = marked_yaml.value(node)
+        if not isinstance(found, str):
+            place.refuse(node, f"expected text, found {_word(node)}")
+        return found
+
+    def schema(self) -> JsonSchema:
+        return {"type": "string"}
+
+
+@dataclass(frozen=True, slots=True)
 class Template:
     """Text in which `{name}` stands for a value, `{{` and `}}` for braces."""
 

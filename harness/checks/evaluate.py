@@ -43,8 +43,8 @@ def _evaluate(check: Check, record: Record) -> Result:
             return _together([_evaluate(part, record) for part in parts])
         case AnyOf(parts):
             return _best([_evaluate(part, record) for part in parts])
-        case Order(looks):
-            return _ordered(looks, record)
+        case Order(looks, within_s):
+            return _ordered(looks, within_s, record)
 
 
 def _observe(look: Look, record: Record) -> Seen | Unseen:
@@ -91,7 +91,7 @@ def _best(results: Sequence[Result]) -> Result:
     return Result(status, "none of these: " + "; ".join(result.detail for result in results), results[0].where)
 
 
-def _ordered(looks: Sequence[Look], record: Record) -> Result:
+def _ordered(looks: Sequence[Look], within_s: float | None, record: Record) -> Result:
     found: list[tuple[Look, Seen]] = []
     for look in looks:
         seen = _observe(look, record)
@@ -99,15 +99,19 @@ def _ordered(looks: Sequence[Look], record: Record) -> Result:
         if single.status is not Status.OK or isinstance(seen, Unseen):
             return single
         found.append((look, seen))
-    return _in_order([(look.key, seen.values) for look, seen in found])
+    return _in_order([(look.key, seen.values) for look, seen in found], within_s)
 
 
-def _in_order(steps: Sequence[tuple[str, tuple[Sighting, ...]]]) -> Result:
+def _in_order(steps: Sequence[tuple[str, tuple[Sighting, ...]]], within_s: float | None) -> Result:
     for (before, earlier), (after, later) in itertools.pairwise(steps):
         last, first = _times(earlier)[-1], _times(later)[0]
         if last >= first:
             ms = (last - first) / 1e6
             detail = f"expected {before} before {after}, but it came {ms:.3f} ms after it"
+            return Result(Status.FAIL, detail, later[0].where)
+        if within_s is not None and first - last > within_s * 1e9:
+            took = (first - last) / 1e9
+            detail = f"expected {after} within {within_s:g} s of {before}, seen after {took:.3f} s"
             return Result(Status.FAIL, detail, later[0].where)
     told = ", then ".join(key for key, _ in steps)
     return Result(Status.OK, f"{told}: in this order", steps[0][1][0].where)

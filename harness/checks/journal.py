@@ -88,6 +88,9 @@ ENGINE_EVENTS: Mapping[str, tuple[str, ...]] = {
 
 WHO: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "decoder": DECODER_EVENTS,
+    "decoder2": DECODER_EVENTS,
+    "decoder3": DECODER_EVENTS,
+    "decoder4": DECODER_EVENTS,
     "prefill": DECODER_EVENTS,
     "provider": PROVIDER_EVENTS,
     "engine": ENGINE_EVENTS,
@@ -191,5 +194,5 @@ def _field_observable(who: str, name: str) -> Observable:
 
 OBSERVABLES = (
     *(_event_observable(who, event, known) for who, events in WHO.items() for event, known in events.items()),
-    *(_field_observable(who, name) for who in ("decoder", "prefill") for name in ("prompt_n", "cache_n")),
+    *(_field_observable(who, name) for who in ("decoder", "decoder2", "prefill") for name in ("prompt_n", "cache_n")),
 )

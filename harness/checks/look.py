@@ -44,9 +44,10 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Each look's last sighting lies before the next look's first."""
+    """Each look's last sighting lies before the next look's first, and at most `within_s` later where that is said."""
 
     looks: tuple[Look, ...]
+    within_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

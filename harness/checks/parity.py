@@ -16,11 +16,13 @@ from harness.checks.journal import whole_journal
 from harness.checks.judge import CannotCompare, Seen, Sighting, Unseen
 from harness.checks.look import Look, Observable
 from harness.checks.reply import replies
-from harness.record import Exchange, Plain, Record
+from harness.record import Exchange, Journal, Plain, Record
 from harness.shapes import OneOf
 
 NEAR_TIE = 0.01
 """Margins in log probability under this are rounding: two right builds may choose differently."""
+
+_DECODERS = ("decoder", "decoder2", "decoder3", "decoder4")
 
 FEWEST_COMPARED = 4
 """A near tie that leaves fewer positions than this leaves nothing to say."""
@@ -58,7 +60,7 @@ def _at(ids: Sequence[int], index: int) -> str:
 
 
 def _observe(record: Record, look: Look, lookup: Lookup) -> Seen | Unseen:
-    wanted = replies(record, look)
+    wanted = [each for each in replies(record, look) if each.prompt_tokens or each.name == look.request]
     if not wanted:
         return Unseen("no request was sent")
     found: list[Sighting] = []
@@ -94,12 +96,15 @@ def _with_text(compared: Compared, exchange: Exchange, plain: Plain) -> Compared
 
 
 def _decoded(record: Record, exchange: Exchange) -> tuple[int, ...] | Unseen:
-    journal = whole_journal(record, "decoder")
-    if isinstance(journal, Unseen):
-        return journal
+    journals = [whole_journal(record, who) for who in _DECODERS if who in record.journals or who == "decoder"]
+    unseen = next((each for each in journals if isinstance(each, Unseen)), None)
+    if unseen is not None:
+        return unseen
     prompt = list(exchange.prompt_tokens)
     named = [each for each in record.exchanges if each.prompt_tokens == exchange.prompt_tokens]
-    found = [e for e in journal.events if e.event == "completion" and e.fields.get("prompt_tokens") == prompt]
+    events = [event for journal in journals if isinstance(journal, Journal) for event in journal.events]
+    found = [e for e in events if e.event == "completion" and e.fields.get("prompt_tokens") == prompt]
+    found.sort(key=lambda event: event.t_ns)
     if len(found) != len(named):
         return Unseen(f"{len(found)} completions in the journal have the prompt of {len(named)} requests")
     return tuple(found[named.index(exchange)].fields["predicted"])

@@ -19,7 +19,9 @@ _MEANS = {
     "prompt_tokens": "prompt tokens, by the reply's usage",
     "prompt_n": "tokens evaluated, by the reply's timings",
     "cache_n": "tokens reused, by the reply's timings",
+    "choices": "how many choices the reply has, of one that is not streamed",
     "error": "the error's text, empty where there is none",
+    "error_type": "the error's type, where it has one",
     "failure": "how the reply was cut short, empty for a whole one",
     "request": "the request's name",
 }
@@ -38,9 +40,16 @@ def facts(exchange: Exchange) -> dict[str, Any]:
         "prompt_tokens": reply.usage.get("prompt_tokens"),
         "prompt_n": reply.server_timings.get("prompt_n"),
         "cache_n": reply.server_timings.get("cache_n"),
+        "choices": _choices(reply.body),
         "error": reply.error,
+        "error_type": reply.error_type,
         "failure": reply.failure,
     }
+
+
+def _choices(body: Any) -> int | None:
+    listed = body.get("choices") if isinstance(body, dict) else None
+    return len(listed) if isinstance(listed, list) else None
 
 
 def replies(record: Record, look: Look) -> list[Exchange]:

@@ -21,6 +21,7 @@ from harness.shapes import Either, Fields, JsonSchema, Key, ListOf, Place, Secon
 
 _MODIFIERS = ("count", "where", "request", "within", "witness")
 _COMBINED = ("all", "any", "order", "absent")
+_BESIDE = {"absent": ("witness",), "order": ("within",)}
 EXPECTED = Expected(paths)
 
 
@@ -63,7 +64,7 @@ class CheckShape:
         return self._checked(heads[0], found, place)
 
     def _checked(self, head: str, found: dict[str, tuple[Node, Node]], place: Place) -> Check:
-        allowed = _MODIFIERS if head in OBSERVABLES else ("witness",) if head == "absent" else ()
+        allowed = _MODIFIERS if head in OBSERVABLES else _BESIDE.get(head, ())
         for key in found:
             if key != head and key not in allowed:
                 (place / key).refuse(found[key][0], f"does not go together with {head}")
@@ -75,7 +76,8 @@ class CheckShape:
             case "any":
                 return AnyOf(ListOf(self, least=2).parse(item, inner))
             case "order":
-                return Order(ListOf(_TimedLook(), least=2).parse(item, inner))
+                within = Seconds().parse(found["within"][1], place / "within") if "within" in found else None
+                return Order(ListOf(_TimedLook(), least=2).parse(item, inner), within)
             case "absent":
                 return self._absent(_LookShape().parse(item, inner), found, place)
         look = _look(head, found, place)
@@ -104,7 +106,10 @@ class CheckShape:
             "any": {"type": "array", "items": refer, "minItems": 2},
             "order": {"type": "array", "items": look, "minItems": 2},
         }
-        combined = [_one_key(key, shape) for key, shape in parts.items()]
+        combined = [
+            _one_key(key, shape, {"within": Seconds().schema()} if key == "order" else None)
+            for key, shape in parts.items()
+        ]
         absent = _one_key("absent", look, {"witness": refer})
         absent["required"] = ["absent", "witness"]
         return {"anyOf": [*combined, absent, look]}
@@ -215,7 +220,7 @@ def looks(check: Check) -> tuple[Look, ...]:
             return (check,)
         case AllOf(parts) | AnyOf(parts):
             return tuple(look for part in parts for look in looks(part))
-        case Order(ordered):
+        case Order(ordered, _):
             return ordered
         case Absent(look, witness):
             return (look, *looks(witness))

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from harness.shapes import Fields, Flag, Key, ListOf, MapOf, OneOf, Plain, Seconds, Shape, Text, Whole
+from harness.shapes import AnyText, Fields, Flag, Key, ListOf, MapOf, OneOf, Plain, Seconds, Shape, Text, Whole
 from harness.steps.engine_spec import ENGINE_ACTS, MEANS, Decode, EngineAct, Get, On, Prefill, Put
 from harness.steps.prompt_parts import PART, EarlierPart, Part
 
@@ -120,26 +120,13 @@ def _call(get: str | None = None, post: str | None = None, json: Any = None, tex
     return Call("GET" if get is not None else "POST", path, json, text)
 
 
-class _AnyText:
-    """Text, empty too."""
-
-    def parse(self, node: Any, place: Any) -> str:
-        found = Plain().parse(node, place)
-        if not isinstance(found, str):
-            place.refuse(node, "expected text")
-        return str(found)
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "string"}
-
-
-_CALL = Fields(
+CALL = Fields(
     _call,
     {
         "get": Key(Text(), "the path of a GET"),
         "post": Key(Text(), "the path of a POST"),
         "json": Key(Plain(), "its body"),
-        "text": Key(_AnyText(), "its body as it stands"),
+        "text": Key(AnyText(), "its body as it stands"),
     },
 )
 
@@ -164,7 +151,7 @@ _DAMAGE = Fields(
         "file": Key(Text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a file's name"), "in the slot-save folder", required=True),
         "keep_bytes": Key(Whole(0), "cut it to so many bytes"),
         "flip_bytes": Key(Whole(1), "turn over so many bytes, from three fifths of it on"),
-        "write": Key(_AnyText(), "make it hold this text"),
+        "write": Key(AnyText(), "make it hold this text"),
         "write_u32": Key(MapOf(Whole(0, 2**32 - 1)), "put these numbers at these offsets"),
     },
 )
@@ -198,7 +185,7 @@ _STEP = Fields(
         "save": Key(_FILE, "save the slot to this file"),
         "restore": Key(_FILE, "restore the slot from this file"),
         "erase": Key(Flag(), "`true`: empty the slot"),
-        "call": Key(_CALL, "any request"),
+        "call": Key(CALL, "any request"),
         "restart": Key(_RESTART, "end the decoder and start it afresh"),
         "damage": Key(_DAMAGE, "change a file in the slot-save folder"),
         "at": Key(OneOf(tuple(On)), "the engine it is done to: the build under test unless said"),
