@@ -95,7 +95,7 @@ async def _start_real(session: Session, spec: DecoderSpec, who: str, folders: Fo
     from harness.real.start import start
 
     model = await asyncio.to_thread(model_file, options.model or spec.model, download=options.real)
-    server = await asyncio.to_thread(find_server)
+    server = await asyncio.to_thread(find_server, spec.server or None)
     flags = decoder_flags(spec, str(model), folders, options)
     started = await start(
         session.guardian,

@@ -137,9 +137,13 @@ class RequestSpec:
 
 @dataclass(frozen=True, slots=True)
 class DecoderSpec:
-    """A decoder: our fake with a toy model, or a real server with a model by name."""
+    """A decoder: our fake with a toy model, or a real server with a model by name.
+
+    `server` says which real one, as `kvgate run --decoder` would be told; else it is the machine's own choice.
+    """
 
     real: bool = False
+    server: str = ""
     model: str = ""
     slots: int = 2
     slot_save: bool = True
@@ -263,6 +267,8 @@ def _decoder(**values: Any) -> DecoderSpec:
         raise ValueError("a real decoder needs the name of a model: `model`")
     if spec.real and spec.faults:
         raise ValueError("a real decoder plays no faults")
+    if spec.server and not spec.real:
+        raise ValueError("a server by name is a real one: `real: true`")
     return spec
 
 
@@ -270,6 +276,7 @@ _DECODER = Fields(
     _decoder,
     {
         "real": Key(Flag(), "a real llama-server instead of the fake"),
+        "server": Key(Text(), "which real server, such as xllamacpp==VERSION; the default one unless said"),
         "model": Key(Text(), "the toy model's spec, or a real model's name"),
         "slots": Key(Whole(1, 64), "how many slots, 2 unless said"),
         "slot_save": Key(Flag(), "whether it has a folder for slot files; true unless said"),
