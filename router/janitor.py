@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, Protocol
 
 from router.deadline import happens
-from router.decoder_client import DecoderClient
+from router.decoder_client import Answer
 from router.errors import DecoderError, Unreachable
 from router.leases import Lease, Leases
 from router.log import Log
@@ -17,6 +17,15 @@ from router.slots import Slot, State
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0
 NOT_SUPPORTED = 501
+
+
+class Eraser(Protocol):
+    """A decoder, as far as its slots are to be emptied."""
+
+    @property
+    def url(self) -> str: ...
+
+    async def erase(self, slot: int, seconds: float) -> Answer: ...
 
 
 class Janitor:
@@ -29,7 +38,7 @@ class Janitor:
         self._stop = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def clean(self, lease: Lease, decoder: DecoderClient) -> None:
+    def clean(self, lease: Lease, decoder: Eraser) -> None:
         """Takes the slot from its owner until it is erased. Where only an abandoned reply may still run in it, its
         content is not in doubt, and a decoder without slot actions need not erase it."""
         content_in_doubt = lease.in_doubt
@@ -50,7 +59,7 @@ class Janitor:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _erase(self, slot: Slot, decoder: DecoderClient, content_in_doubt: bool) -> None:
+    async def _erase(self, slot: Slot, decoder: Eraser, content_in_doubt: bool) -> None:
         pause_s = FIRST_PAUSE_S
         while slot.state is State.DOUBTFUL:
             try:

@@ -21,6 +21,16 @@ class Metrics:
         self.reasons = self._counter("kvgate_route_reasons", "Why requests took their route.", "route", "reason")
         self.handoffs = self._counter("kvgate_handoffs", "Handoffs by what the decoder counted.", "route", "use")
         self.failures = self._counter("kvgate_handoff_failures", "Handoff steps that failed.", "step", "outcome")
+        self.engine_identity = self._counter(
+            "kvgate_engine_identity", "State compared with its receiver's model, by verdict.", "verdict"
+        )
+        self.engine_prefill_fallbacks = self._counter(
+            "kvgate_engine_prefill_fallbacks", "Prompts that an engine prefilled over HTTP instead."
+        )
+        self.engine_model_fallbacks = self._counter(
+            "kvgate_engine_model_fallbacks", "PREFILLs that another model than the asked one did."
+        )
+        self.engine_state_bytes = self._counter("kvgate_engine_state_bytes", "State passed on between engines.")
         self.tokens_again = self._counter(
             "kvgate_tokens_prefilled_twice", "Prompt tokens that were handed over and evaluated by the decoder again."
         )

@@ -10,11 +10,13 @@ from typing import Any
 
 from wire.errors import RemoteWireError
 from wire.fields import parse_object, whole
+from wire.hashes import maybe_hash
 from wire.hydra import MAX_STATE_BYTES
 from wire.hydra_identity import Identity, decode_identity
 
 MAX_POSITION = 2**31 - 1
 MAX_REQUEST_ID = 2**63 - 1
+MAX_MS = 1e12
 MERGED_DECODE = "merged_decode"
 """In the list of capabilities of INFO: DECODE speaks the merged frame. Without it none may be sent."""
 
@@ -38,6 +40,9 @@ class PrefillMeta:
     logits_bytes: int
     model_fallback: bool
     identity: Identity
+    prefill_ms: float | None = None
+    kv_hash: int | None = None
+    """Over the whole payload, where the engine says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,8 @@ def decode_prefill_meta(meta: bytes) -> PrefillMeta:
         logits_bytes=whole(values.get("logits_size", 0), "logits_size", 0, MAX_STATE_BYTES),
         model_fallback=values.get("model_fallback") is True,
         identity=decode_identity(values),
+        prefill_ms=_duration(values.get("prefill_ms")),
+        kv_hash=maybe_hash(_text(values, "kv_hash_str")),
     )
 
 
@@ -120,6 +127,12 @@ def decode_info(meta: bytes) -> EngineInfo:
     if not isinstance(capabilities, list):
         raise RemoteWireError("capabilities in the meta of INFO is no list")
     return EngineInfo(frozenset(map(str, capabilities)), decode_identity(values))
+
+
+def _duration(value: object) -> float | None:
+    """Milliseconds; anything that is none is not known."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value < MAX_MS else None  # type: ignore[arg-type,operator]
 
 
 def _truth(values: dict[str, Any], key: str) -> bool:
