@@ -22,8 +22,16 @@ _MEANING = {
 }
 
 
-def meaning(verdict: Verdict) -> str:
-    return _MEANING[verdict]
+_OF_A_PROOF = {
+    Verdict.PROVEN: "every check turns red on a mutant",
+    Verdict.FAILING: "a check is red on the good build",
+}
+
+
+def meaning(result: RunResult) -> str:
+    """What the verdict says, in words; of a cross with mutants it says something else than of two builds."""
+    told = _OF_A_PROOF.get(result.verdict) if result.kind == "prove" else None
+    return told or _MEANING[result.verdict]
 
 
 def tally_text(checks: Iterable[CheckResult]) -> str:

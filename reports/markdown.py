@@ -15,7 +15,7 @@ _MAX_DETAIL = 300
 
 
 def render(result: RunResult) -> str:
-    lines = [f"**kvgate {result.kind}: {result.verdict}**, {meaning(result.verdict)}", ""]
+    lines = [f"**kvgate {result.kind}: {result.verdict}**, {meaning(result)}", ""]
     lines += _partial(result)
     if result.kind == proof.KIND:
         lines += _proof(result)

@@ -12,11 +12,12 @@ KIND = "prove"
 
 @dataclass(frozen=True, slots=True)
 class MutantLine:
-    """A mutant, how many checks it turned red, and what is wrong with it."""
+    """A mutant, how many checks it turned red, and what is wrong with it. `tests`: seen by the harness's own tests."""
 
     name: str
     red: int
     says: str
+    tests: bool = False
 
 
 def red_on(comparison: Comparison) -> tuple[str, ...]:
@@ -29,7 +30,8 @@ def mutants(result: RunResult) -> Iterator[MutantLine]:
     for build in result.builds:
         if "says" in build.fingerprint:
             red = sum(build.name in red_on(each) for each in result.comparisons)
-            yield MutantLine(build.name, red, str(build.fingerprint["says"]))
+            of_harness = build.fingerprint.get("replaces") == "harness"
+            yield MutantLine(build.name, red, str(build.fingerprint["says"]), of_harness)
 
 
 def lacking(result: RunResult) -> list[Comparison]:

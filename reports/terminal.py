@@ -129,7 +129,10 @@ def _proven(result: RunResult, screen: Screen) -> Iterator[str]:
     if last is not None:
         yield ""
     for mutant in proof.mutants(result):
-        red = screen.paint(f"{mutant.red:>4} red", "green" if mutant.red else "red")
+        if mutant.tests:
+            red = screen.paint("   tests", "dim")
+        else:
+            red = screen.paint(f"{mutant.red:>4} red", "green" if mutant.red else "red")
         first, *rest = wrapped(f"{mutant.name}: {mutant.says}", screen.width - 10) or [""]
         yield f"{red}  {first}"
         yield from (f"          {line}" for line in rest)
@@ -238,7 +241,7 @@ def _closing(result: RunResult, screen: Screen) -> Iterator[str]:
     colour = "green" if result.verdict in _GOOD else "red" if result.verdict in _CONVICTED else "yellow"
     figures = verdict_text(result) or f"{tally_text(result.checks)} in {_scenarios(result)}"
     word = screen.paint(str(result.verdict), colour)
-    yield from _verdict_lines(word, str(result.verdict), f"{meaning(result.verdict)} ({figures})", screen)
+    yield from _verdict_lines(word, str(result.verdict), f"{meaning(result)} ({figures})", screen)
 
 
 def _verdict_lines(word: str, plain: str, text: str, screen: Screen) -> Iterable[str]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from router.cli import main
 from router.routes import choose
 
-SUITES = ("hybrid_kvshare_route",)
+SUITES = ("hybrid_kvshare_route/adopt_refused",)
 
 
 def mutate() -> None:

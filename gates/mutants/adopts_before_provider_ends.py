@@ -4,7 +4,7 @@ from router.cli import main
 from router.routes import shared
 from router.routes.handoff import Handoff
 
-SUITES = ("hybrid_kvshare_route",)
+SUITES = ("hybrid_kvshare_route/shared", "hybrid_kvshare_route/short")
 
 
 async def adopt_early(handoff: Handoff) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from router.cli import main
 from router.dispatch import Dispatcher
 
-SUITES = ("hybrid_kvshare_route", "hybrid_route", "hybrid_e2e", "parity")
+SUITES = ("hybrid_route/restore_unused", "hybrid_route/two_requests")
 
 
 def mutate() -> None:

@@ -5,7 +5,7 @@ out as they came, and the shared route takes the region on the provider's exit a
 from gates.mutants import claim_half, no_fallback_half
 from router.cli import main
 
-SUITES = ("hybrid_kvshare_route",)
+SUITES = ("hybrid_kvshare_route/refused", "hybrid_kvshare_route/short")
 
 
 def mutate() -> None:

@@ -7,7 +7,7 @@ from router.routes import state_file
 from router.routes.choose import StepFailed
 from router.routes.handoff import Handoff
 
-SUITES = ("hybrid_route",)
+SUITES = ("hybrid_route/restore_refused",)
 
 
 async def restore_somehow(handoff: Handoff) -> None:

@@ -3,7 +3,7 @@
 from router.cli import main
 from router.routes import shared
 
-SUITES = ("hybrid_kvshare_route",)
+SUITES = ("hybrid_kvshare_route/short",)
 
 
 def mutate() -> None:

@@ -7,15 +7,17 @@ from fakes import decoder_server
 from fakes.fault import Player
 from fakes.point import Point
 
-SUITES = ("slot_restore", "slot_concurrency", "swa_full")
+SUITES = ("slot_restore/dense_llama", "slot_concurrency/busy_slot", "swa_full")
 REPLACES = "decoder"
 
 
 class Forgets(Player):
     """Every step is as it was, except that a restore brings no tokens."""
 
-    def at(self, point: Point, step: Any) -> Any:
-        done = super().at(point, step)
+    idle = False
+
+    def at(self, point: Point, step: Any, *more: Any) -> Any:
+        done = super().at(point, step, *more)
         return replace(done, tokens=()) if point is Point.RESTORED else done
 
 

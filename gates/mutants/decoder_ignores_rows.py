@@ -7,7 +7,7 @@ from fakes import decoder_server
 from fakes.generation import Generation
 from fakes.model import ToyModel
 
-SUITES = ("parity", "slot_api", "swa_full")
+SUITES = ("parity", "slot_api/foreign_files", "swa_full")
 REPLACES = "decoder"
 
 

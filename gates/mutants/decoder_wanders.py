@@ -1,17 +1,18 @@
 """The same prompt gets another reply every time."""
 
 import itertools
+import os
 from collections.abc import Sequence
 
 from fakes import decoder_server
 from fakes.model import ToyModel
 
-SUITES = ("slot_restore", "slot_api", "slot_concurrency", "swa_full", "hybrid_e2e")
+SUITES = ("slot_restore", "slot_api", "slot_concurrency", "hybrid_e2e/state_file")
 REPLACES = "decoder"
 
 
 def mutate() -> None:
-    honest, turns = ToyModel.next_token, itertools.count()
+    honest, turns = ToyModel.next_token, itertools.count(os.getpid())
 
     def next_token(self: ToyModel, sums: Sequence[int], *, ignore_eos: bool = False) -> int:
         moved = [total ^ next(turns) for total in sums]

@@ -3,7 +3,7 @@
 from router.cli import main
 from router.routes import state_file
 
-SUITES = ("hybrid_route",)
+SUITES = ("hybrid_route/claim_short",)
 
 
 def mutate() -> None:

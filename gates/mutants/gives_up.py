@@ -5,7 +5,14 @@ from dataclasses import replace
 from router.cli import main
 from router.routes import choose
 
-SUITES = ("hybrid_kvshare_route", "hybrid_route", "hybrid_e2e")
+SUITES = (
+    "hybrid_kvshare_route",
+    "hybrid_route/provider_fails",
+    "hybrid_route/provider_killed",
+    "hybrid_route/restore_refused",
+    "hybrid_route/claim_short",
+    "hybrid_e2e/kv_share",
+)
 
 
 def mutate() -> None:

@@ -6,7 +6,7 @@ from router import plans
 from router.cli import main
 from router.config import Config
 
-SUITES = ("hybrid_route",)
+SUITES = ("hybrid_route/short_prompt",)
 
 
 def mutate() -> None:

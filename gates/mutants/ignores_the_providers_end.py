@@ -6,7 +6,7 @@ from router.routes import shared, state_file
 from router.routes.choose import StepFailed
 from router.routes.handoff import Handoff
 
-SUITES = ("hybrid_route",)
+SUITES = ("hybrid_route/provider_fails", "hybrid_route/provider_killed")
 
 
 async def end_somehow(handoff: Handoff) -> None:

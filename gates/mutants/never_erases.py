@@ -4,7 +4,7 @@ from router.cli import main
 from router.dispatch import Dispatcher, Seat
 from router.exchange import Exchange
 
-SUITES = ("hybrid_kvshare_route", "hybrid_route")
+SUITES = ("hybrid_route/restore_refused",)
 
 
 async def erase(self: Dispatcher, seat: Seat, exchange: Exchange) -> bool:

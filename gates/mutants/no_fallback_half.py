@@ -5,7 +5,7 @@ from dataclasses import replace
 from router.cli import main
 from router.routes import choose, plain
 
-SUITES = ("hybrid_kvshare_route",)
+SUITES = ("hybrid_kvshare_route/refused",)
 
 
 def mutate() -> None:

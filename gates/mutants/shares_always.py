@@ -3,7 +3,7 @@
 from router.cli import main
 from router.routes import shared, state_file
 
-SUITES = ("hybrid_route",)
+SUITES = ("hybrid_route/good",)
 
 
 def mutate() -> None:

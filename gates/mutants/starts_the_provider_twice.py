@@ -7,7 +7,7 @@ from router.routes import shared, state_file
 from router.routes.choose import StepFailed
 from router.routes.handoff import Handoff
 
-SUITES = ("hybrid_kvshare_route", "hybrid_route")
+SUITES = ("hybrid_kvshare_route/adopt_refused", "hybrid_route/provider_fails")
 
 
 async def end_and_start_again(handoff: Handoff) -> None:

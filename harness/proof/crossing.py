@@ -46,7 +46,7 @@ class Crossing:
         """
         if full:
             return True
-        if scenario[0] not in mutant.suites:
+        if not mutant.is_meant_for(*scenario):
             return False
         own = [identity for identity in self.base if identity[:2] == scenario]
         open_checks = any(self.base[identity] is Status.OK and identity not in self.reds for identity in own)

@@ -18,7 +18,6 @@ from harness.proof.mutants import Mutant, Replaces
 from harness.proof.pool import ScenarioJob
 from harness.scenario import DecoderSpec, Kind, Scenario
 
-
 # A fake answers at once; where one step waits for another to have begun, it has to take its time as a real one does.
 _UNHURRIED = ("--decode-tps", "4000")
 
@@ -66,10 +65,11 @@ class MutantJobs:
     full: bool
 
     def pairs(self) -> Iterator[tuple[Mutant, Scenario]]:
-        """In the full cross every mutant meets every scenario, else only those of its suites."""
+        """In the full cross every mutant meets every scenario, else only those that it is meant for."""
         for mutant in self.mutants:
             for scenario in self.scenarios:
-                if mutant.replaces is not Replaces.HARNESS and (self.full or scenario.suite in mutant.suites):
+                wanted = self.full or mutant.is_meant_for(scenario.suite, scenario.name)
+                if wanted and mutant.replaces is not Replaces.HARNESS:
                     yield mutant, scenario
 
     def job(self, mutant: Mutant | None, scenario: Scenario) -> ScenarioJob:

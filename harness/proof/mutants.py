@@ -1,8 +1,9 @@
 """The register of mutants: one file each, read and never imported.
 
-    SUITES = ("hybrid_route", ...)            the suites whose checks it is meant to turn red; needed
+    SUITES = ("hybrid_route", "parity/good")  the suites, or scenarios of them, whose checks it is meant to turn red
     REPLACES = "router"                       what is started as this file: router (unless said), decoder, provider,
-                                              or harness: then TESTS are pytest's words, and have to fail with it
+                                              or harness: then it has no suites but TESTS, pytest's words, which have
+                                              to fail with it
     DECODER_FAULTS, PROVIDER_FAULTS = (...)   faults played on top of the scenario's instead of a changed program
 
 All are literals, the docstring says what is wrong in words. A file whose name begins with `_` is none.
@@ -11,7 +12,7 @@ All are literals, the docstring says what is wrong in words. A file whose name b
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -43,6 +44,12 @@ class Mutant:
     decoder_faults: tuple[str, ...] = ()
     provider_faults: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
+
+    def is_meant_for(self, suite: str, scenario: str) -> bool:
+        return suite in self.suites or f"{suite}/{scenario}" in self.suites
+
+    def is_meant_for_any(self, suites: Collection[str]) -> bool:
+        return any(each.partition("/")[0] in suites for each in self.suites)
 
     @property
     def only_faults(self) -> bool:
@@ -81,12 +88,12 @@ def read_mutant(file: Path) -> Mutant:
         raise UsageError(f"{file}:{error.lineno}: {error.msg}") from None
     values = _literals(tree, file)
     suites = values.get("SUITES", ())
-    if not suites:
+    replaces = _replaces(values.get("REPLACES", Replaces.ROUTER), file)
+    if not suites and replaces is not Replaces.HARNESS:
         raise UsageError(f"{file}: names no suite that it is meant for (SUITES)")
     says = (ast.get_docstring(tree) or "").strip()
     if not says:
         raise UsageError(f"{file}: does not say what is wrong with it (its docstring)")
-    replaces = _replaces(values.get("REPLACES", Replaces.ROUTER), file)
     if bool(values.get("TESTS")) != (replaces is Replaces.HARNESS):
         raise UsageError(f"{file}: TESTS belong to a mutant of the harness, and to no other")
     return Mutant(

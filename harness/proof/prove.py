@@ -19,7 +19,7 @@ from harness.profiles import Build
 from harness.proof.contenders import build_of, contender
 from harness.proof.crossing import BASE, Crossing, overall
 from harness.proof.mutant_jobs import MutantJobs, build_of_mutant, is_program, on_fakes
-from harness.proof.mutant_tests import is_caught
+from harness.proof.mutant_tests import uncaught
 from harness.proof.mutants import Mutant, Replaces, find_mutants
 from harness.proof.outcome_cache import OutcomeCache, default_folder
 from harness.proof.pool import run_jobs
@@ -59,14 +59,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=Path, metavar="DIR", help="where the run's folder is made")
 
 
-def run(arguments: argparse.Namespace, report: Report) -> int:
+def run(arguments: argparse.Namespace, report: Report) -> tuple[RunResult, int]:
+    """What was found, shown already, and the exit status."""
     if arguments.jobs < 1:
         raise UsageError("--jobs: expected at least 1")
     mutants = find_mutants(arguments.mutants or _default_mutants(), arguments.mutant)
     scenarios = [on_fakes(scenario) for scenario in select(arguments.scenarios)]
     suites = {scenario.suite for scenario in scenarios}
     if not arguments.full:
-        mutants = tuple(mutant for mutant in mutants if suites & set(mutant.suites))
+        mutants = tuple(each for each in mutants if each.is_meant_for_any(suites) or _is_wanted(each, arguments))
     good = {kind: getattr(arguments, str(kind)) or f"{sys.executable} -m {module}" for kind, module in _GOOD.items()}
     proof = Proof(
         mutants=mutants,
@@ -77,7 +78,12 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         keep=not arguments.no_cache,
     )
     result = proof.run(arguments.jobs, report)
-    return report.show(result)
+    return result, report.show(result)
+
+
+def _is_wanted(mutant: Mutant, arguments: argparse.Namespace) -> bool:
+    """A mutant of the harness belongs to no suite: it is tried where all suites are, or where it is named."""
+    return mutant.replaces is Replaces.HARNESS and (not arguments.scenarios or mutant.name in arguments.mutant)
 
 
 def _default_mutants() -> Path:
@@ -108,16 +114,16 @@ class Proof:
         before = _taken(watches)
         jobs = MutantJobs(self.mutants, self.scenarios, self.good, self.folder, self.full)
         listener = report.listener(len(self.scenarios) + sum(1 for _ in jobs.pairs()))
-        uncaught: tuple[str, ...] = ()
+        unseen: tuple[str, ...] = ()
         cut = None
         with terminating_as_interrupt():
             try:
                 self._run(jobs, workers, listener, before)
-                uncaught = self._uncaught_by_tests()
+                unseen = self._uncaught_by_tests(workers)
             except KeyboardInterrupt:
                 cut = "interrupted: what was not run proves nothing"
         moved = dict.fromkeys(line for name, watch in watches.items() for line in watch.moved_since(before[name]))
-        result = self._concluded(before, tuple(moved), uncaught, cut)
+        result = self._concluded(before, tuple(moved), unseen, cut)
         result = replace(result, started_at=started, duration_s=round(time.monotonic() - began, 3))
         write_result(self.folder, result)
         return result
@@ -142,10 +148,10 @@ class Proof:
             queue.took(job, result)
         self._known = queue.known
 
-    def _uncaught_by_tests(self) -> tuple[str, ...]:
+    def _uncaught_by_tests(self, workers: int) -> tuple[str, ...]:
         """Mutants of the harness that its own tests do not see."""
         mutants = [mutant for mutant in self.mutants if mutant.replaces is Replaces.HARNESS]
-        return tuple(mutant.name for mutant in mutants if not is_caught(mutant, self.folder))
+        return uncaught(mutants, self.folder, workers)
 
     def _concluded(
         self, before: Mapping[str, Fingerprint], moved: Sequence[str], uncaught: Sequence[str], cut: str | None

@@ -69,7 +69,7 @@ def _heading(result: RunResult) -> Iterator[str]:
     kind = _OVERALL_CLASS.get(result.verdict, "unsure")
     yield f'<header><h1>kvgate {escaped(result.kind)}: <span class="{kind}">{result.verdict}</span></h1>'
     figures = verdict_text(result) or tally_text(result.checks)
-    yield f"<p>{escaped(meaning(result.verdict))}. {escaped(figures)}.</p>"
+    yield f"<p>{escaped(meaning(result))}. {escaped(figures)}.</p>"
     if result.partial:
         yield '<p class="unsure">This result is partial: the run was cut short.</p>'
     when = f"{result.started_at}, " if result.started_at else ""
