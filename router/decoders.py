@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from router.deadline import happens
 from router.decoder_client import DecoderClient
-from router.errors import Refusal
+from router.errors import DecoderGone, Refusal
 from router.facts import Facts, read_facts, read_properties, works
 from router.leases import RETRY_AFTER_S, Leases
 from router.log import Log
@@ -119,6 +119,9 @@ class Decoders:
         self._leases.table.drop(decoder.index)
         if not self.ready():
             self._leases.fail_waiting(no_decoder())
+        self._leases.fail_stranded(
+            DecoderGone(503, "unavailable_error", "the decoder went out of service", RETRY_AFTER_S)
+        )
 
 
 async def wait_until_ready(name: str, client: DecoderClient, log: Log) -> Facts:

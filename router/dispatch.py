@@ -20,7 +20,7 @@ from router.exchange import Ending, Exchange, Route
 from router.janitor import Janitor
 from router.leases import RETRY_AFTER_S, Lease, Leases
 from router.metrics import Metrics
-from router.plans import Handed, HandOver, Plain, Planner
+from router.plans import Handed, HandOver, Plain, Planner, where
 from router.proof import Timings, Use, miscounted, prove
 from router.providers.provider import Shapes
 from router.relay import relay
@@ -85,7 +85,7 @@ class Dispatcher:
         except StepFailed as failure:
             self._follow(failure, exchange, decoders[0])
             plan = Plain(failure.reason, self._planner.text(request), fell_back=True)
-        lease = await self._leases.acquire(plan.prompt, exchange.deadline)
+        lease = await self._leases.acquire(plan.prompt, exchange.deadline, where(plan, decoders))
         seat = Seat(lease, self._decoders[lease.slot.decoder])
         exchange.decoder, exchange.slot = seat.decoder.client.url, lease.slot.id
         try:

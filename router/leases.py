@@ -1,7 +1,7 @@
 """Leases: one owner for a slot from the first handoff step to the end of the reply, and the queue of those who wait.
 
-First come, first served; bounded; a waiter that leaves is forgotten. A slot in doubt comes back through
-`router.janitor` and not before.
+First come, first served among those who may have the slot; bounded; a waiter that leaves is forgotten. A slot in
+doubt comes back through `router.janitor` and not before.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from router.deadline import Deadline
 from router.errors import Refusal
-from router.slots import Move, Prompt, Slot, SlotTable
+from router.slots import Move, Prompt, Slot, SlotTable, Where
 
 RETRY_AFTER_S = 1
 
@@ -47,28 +48,39 @@ class Lease:
         return self.slot
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Waiter:
+    """One who waits, for a slot of any of the decoders `where`."""
+
+    lease: asyncio.Future[Lease]
+    prompt: Prompt | None
+    where: Where
+
+
 class Leases:
     """Hands out the slots of a table."""
 
     def __init__(self, table: SlotTable, max_queue: int) -> None:
         self.table = table
         self._max_queue = max_queue
-        self._waiting: deque[tuple[asyncio.Future[Lease], Prompt | None]] = deque()
+        self._waiting: deque[Waiter] = deque()
 
     @property
     def n_waiting(self) -> int:
         return len(self._waiting)
 
-    async def acquire(self, prompt: Prompt | None, deadline: Deadline) -> Lease:
-        """The best free slot, at once or after those who came before. Refusal 503: queue full or deadline passed."""
-        if not self._waiting:
-            slot = self.table.choose(prompt)
-            if slot is not None:
-                return self._lease(slot)
+    async def acquire(self, prompt: Prompt | None, deadline: Deadline, where: Where = None) -> Lease:
+        """The best free slot, at once or after those who came before. Refusal 503: queue full or deadline passed.
+
+        A slot that is free now is one that nobody who waits may have: who waits is served as soon as it comes free.
+        """
+        slot = self.table.choose(prompt, where)
+        if slot is not None:
+            return self._lease(slot)
         if len(self._waiting) >= self._max_queue:
             raise _busy(f"all slots are busy and {len(self._waiting)} requests wait already")
         waiter: asyncio.Future[Lease] = asyncio.get_running_loop().create_future()
-        self._waiting.append((waiter, prompt))
+        self._waiting.append(Waiter(waiter, prompt, where))
         try:
             async with asyncio.timeout(deadline.left()):
                 return await waiter
@@ -80,7 +92,7 @@ class Leases:
 
     def _forget(self, waiter: asyncio.Future[Lease]) -> None:
         """Takes a waiter out of the queue; a slot that came to it too late goes to the next."""
-        self._waiting = deque(entry for entry in self._waiting if entry[0] is not waiter)
+        self._waiting = deque(entry for entry in self._waiting if entry.lease is not waiter)
         if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
             lease = waiter.result()
             lease.release(lease.slot.holds)
@@ -91,20 +103,30 @@ class Leases:
 
     def serve_waiting(self) -> None:
         """Slots came free or into service: those who wait longest get them."""
-        while self._waiting:
-            slot = self.table.choose(self._waiting[0][1])
-            if slot is None:
-                return
-            waiter, _ = self._waiting.popleft()
-            if not waiter.done():
-                waiter.set_result(self._lease(slot))
+        still: deque[Waiter] = deque()
+        for waiter in self._waiting:
+            slot = None if waiter.lease.done() else self.table.choose(waiter.prompt, waiter.where)
+            if slot is not None:
+                waiter.lease.set_result(self._lease(slot))
+            elif not waiter.lease.done():
+                still.append(waiter)
+        self._waiting = still
 
     def fail_waiting(self, refusal: Refusal) -> None:
         """Nobody who waits will be served any more."""
-        while self._waiting:
-            waiter, _ = self._waiting.popleft()
-            if not waiter.done():
-                waiter.set_exception(refusal)
+        self._fail(refusal, lambda _: True)
+
+    def fail_stranded(self, refusal: Refusal) -> None:
+        """Those whose decoders have all gone out of service will not be served by them."""
+        in_service = frozenset(self.table.decoders)
+        self._fail(refusal, lambda waiter: waiter.where is not None and not waiter.where & in_service)
+
+    def _fail(self, refusal: Refusal, concerns: Callable[[Waiter], bool]) -> None:
+        failed = [waiter for waiter in self._waiting if concerns(waiter)]
+        self._waiting = deque(waiter for waiter in self._waiting if not concerns(waiter))
+        for waiter in failed:
+            if not waiter.lease.done():
+                waiter.lease.set_exception(refusal)
 
     def _lease(self, slot: Slot) -> Lease:
         self.table.lease(slot)

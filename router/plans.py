@@ -11,7 +11,7 @@ from router.exchange import Exchange
 from router.prompt_tokens import tokens_of
 from router.request_body import WHY_TEXT, ClientRequest, Why, surely_shorter, text_of, why_not
 from router.routes.choose import TAILS, Next
-from router.slots import Prompt, Slot
+from router.slots import Prompt, Slot, Where
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,23 @@ class Planner:
         tail = "" if why is Why.WARM_PREFIX else f"; {TAILS[Next.PLAIN]}"
         exchange.log.hybrid(f"not handed over: {WHY_TEXT[why]}{tail}")
         return Plain(why, prompt, n_prompt=n_prompt)
+
+
+def where(plan: HandOver | Plain | Handed, decoders: list[Decoder]) -> Where:
+    """The decoders that the plan can be carried out on, as long as there is one. A handoff waits for one that takes
+    it; where none does, any may serve the request plain. None: all, also those that come into service later."""
+    takes_handoffs = isinstance(plan, HandOver)
+    n_prompt = len(plan.tokens) if isinstance(plan, HandOver) else plan.n_prompt
+    fitting = [each for each in decoders if _has_room(each, n_prompt)]
+    if takes_handoffs:
+        takers = [each for each in fitting if each.facts is not None and each.facts.serves_actions]
+        fitting = takers or fitting
+    return None if len(fitting) in (0, len(decoders)) else frozenset(each.index for each in fitting)
+
+
+def _has_room(decoder: Decoder, n_prompt: int | None) -> bool:
+    n_ctx = decoder.facts.n_ctx if decoder.facts is not None else None
+    return n_prompt is None or n_ctx is None or n_prompt < n_ctx
 
 
 def check_fits(n_prompt: int, decoders: list[Decoder]) -> None:

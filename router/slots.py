@@ -103,6 +103,10 @@ class Slot:
             self.used = 0
 
 
+Where = frozenset[int] | None
+"""The decoders that a request may be served by; None: any."""
+
+
 def prefix_held(slot: Slot, prompt: Prompt | None) -> int:
     """How much of `prompt` the slot holds, if the prompt goes on from there; 0 if most of the slot would be lost."""
     if prompt is None or slot.holds is None:
@@ -128,13 +132,19 @@ class SlotTable:
         for slot in self._slots.pop(decoder, ()):
             slot.move(Move.DROP)
 
-    def choose(self, prompt: Prompt | None) -> Slot | None:
-        """The free slot to lease next; None when there is none.
+    def choose(self, prompt: Prompt | None, where: Where = None) -> Slot | None:
+        """The free slot to lease next, of one of the decoders `where`; None when there is none.
 
         The one that holds the prompt's prefix goes first. Else one that holds nothing, since a session's next turn
         wants its own back, then the one unused for longest; among equals on the least busy decoder, the lowest id.
         """
-        free = [slot for slots in self._slots.values() for slot in slots if slot.state is State.FREE]
+        free = [
+            slot
+            for decoder, slots in self._slots.items()
+            if where is None or decoder in where
+            for slot in slots
+            if slot.state is State.FREE
+        ]
         if not free:
             return None
         busy = {decoder: sum(slot.state is not State.FREE for slot in slots) for decoder, slots in self._slots.items()}

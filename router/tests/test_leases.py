@@ -142,3 +142,55 @@ def test_those_who_wait_are_told_when_nobody_will_be_served():
             await waiter
 
     asyncio.run(run())
+
+
+def test_who_waits_for_one_decoder_does_not_hold_up_those_who_take_any():
+    async def run():
+        pool = leases(1)
+        pool.table.add(1, 1)
+        of_zero = await pool.acquire(None, Deadline(5), frozenset({0}))
+        of_one = await pool.acquire(None, Deadline(5), frozenset({1}))
+        for_zero = asyncio.create_task(pool.acquire(None, Deadline(5), frozenset({0})))
+        await settle()
+        for_any = asyncio.create_task(pool.acquire(None, Deadline(5)))
+        await settle()
+        of_one.release(None)
+        assert (await for_any).slot.decoder == 1
+        assert not for_zero.done()
+        of_zero.release(None)
+        assert (await for_zero).slot.decoder == 0
+        assert pool.n_waiting == 0
+
+    asyncio.run(run())
+
+
+def test_a_free_slot_that_no_waiter_may_have_goes_to_who_comes():
+    async def run():
+        pool = leases(1)
+        pool.table.add(1, 1)
+        await pool.acquire(None, Deadline(5), frozenset({0}))
+        waiting = asyncio.create_task(pool.acquire(None, Deadline(5), frozenset({0})))
+        await settle()
+        assert (await pool.acquire(None, Deadline(5))).slot.decoder == 1
+        waiting.cancel()
+
+    asyncio.run(run())
+
+
+def test_who_waits_for_decoders_that_are_gone_is_told():
+    async def run():
+        pool = leases(1)
+        pool.table.add(1, 1)
+        for n in (0, 1):
+            await pool.acquire(None, Deadline(5), frozenset({n}))
+        stranded = asyncio.create_task(pool.acquire(None, Deadline(5), frozenset({0})))
+        others = asyncio.create_task(pool.acquire(None, Deadline(5), frozenset({0, 1})))
+        await settle()
+        pool.table.drop(0)
+        pool.fail_stranded(Refusal(503, "unavailable_error", "gone"))
+        with pytest.raises(Refusal, match="gone"):
+            await stranded
+        assert not others.done()
+        others.cancel()
+
+    asyncio.run(run())
