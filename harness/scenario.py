@@ -140,6 +140,7 @@ class DecoderSpec:
     """A decoder: our fake with a toy model, or a real server with a model by name.
 
     `server` says which real one, as `kvgate run --decoder` would be told; else it is the machine's own choice.
+    `fake_faults` are played by the fake that stands in for a real one where checks are proven.
     """
 
     real: bool = False
@@ -148,6 +149,7 @@ class DecoderSpec:
     slots: int = 2
     slot_save: bool = True
     faults: tuple[str, ...] = ()
+    fake_faults: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
 
 
@@ -267,8 +269,8 @@ def _decoder(**values: Any) -> DecoderSpec:
         raise ValueError("a real decoder needs the name of a model: `model`")
     if spec.real and spec.faults:
         raise ValueError("a real decoder plays no faults")
-    if spec.server and not spec.real:
-        raise ValueError("a server by name is a real one: `real: true`")
+    if (spec.server or spec.fake_faults) and not spec.real:
+        raise ValueError("`server` and `fake_faults` are of a real decoder: `real: true`")
     return spec
 
 
@@ -281,6 +283,7 @@ _DECODER = Fields(
         "slots": Key(Whole(1, 64), "how many slots, 2 unless said"),
         "slot_save": Key(Flag(), "whether it has a folder for slot files; true unless said"),
         "faults": Key(_FaultList("decoder"), "what the decoder does wrong"),
+        "fake_faults": Key(_FaultList("decoder"), "what makes a fake do as this real one does, for `kvgate prove`"),
         "args": Key(_WORDS, "more of llama-server's flags"),
     },
 )

@@ -38,7 +38,18 @@ def window(step: Restored, kept: int) -> Restored:
     return replace(step, rows_lost=max(0, len(step.tokens) - kept))
 
 
+def checkpoint(step: Restored, missing: int) -> Restored:
+    """The restore is answered 200 with every token counted; only those up to a checkpoint in the file can be reused.
+
+    What a recurrent or sliding-window model's decoder does: it cannot step back from the last token, so it goes on from
+    a checkpoint a few tokens before. A correct router names how far the handed-over KV was used, and holds back the last
+    token, with which a recurrent model need not step back at all.
+    """
+    return replace(step, tokens=step.tokens[: max(0, len(step.tokens) - missing)])
+
+
 FAULTS = (
+    Fault("restore-checkpoint", Point.RESTORED, checkpoint, Value(whole_number(1, 1 << 20), 4, "tokens behind it")),
     Fault("restore-window", Point.RESTORED, window, Value(whole_number(0, 1 << 20), 64, "rows that are there")),
     Fault("restore-refuse", Point.RESTORE_ASKED, refuse, reports=("ggml-org/llama.cpp#27068",)),
     Fault("restore-empty", Point.RESTORED, empty, reports=("ggml-org/llama.cpp#26676", "ggml-org/llama.cpp#28194")),

@@ -54,6 +54,7 @@ EXPECTED = {
     },
     "restore-empty": {"held": 0},
     "restore-window=2": {"again": "another reply"},
+    "restore-checkpoint=4": {"held": 7},
 }
 
 
@@ -109,3 +110,15 @@ def test_an_acknowledged_restore_counts_every_token_and_reuses_none():
     body = stage.complete(PROMPT, id_slot=1)
     assert (body["timings"]["cache_n"], body["timings"]["prompt_n"]) == (0, 6)
     assert stage.journal.of("restore")[0]["n_restored"] == 6
+
+
+def test_a_restore_to_a_checkpoint_is_reused_up_to_there_and_answers_the_same():
+    stage = Stage(faults=("restore-checkpoint=4",))
+    plain = stage.complete(PROMPT, n_predict=4, id_slot=0)
+    stage.post("/slots/0?action=erase", {})
+    stage.complete(PROMPT, n_predict=1, id_slot=0)
+    stage.post("/slots/0?action=save", {"filename": "a.bin"})
+    assert stage.post("/slots/1?action=restore", {"filename": "a.bin"})[1]["n_restored"] == 6
+    body = stage.complete(PROMPT, n_predict=4, id_slot=1)
+    assert (body["timings"]["cache_n"], body["timings"]["prompt_n"]) == (2, 4)
+    assert body["content"] == plain["content"]

@@ -25,13 +25,15 @@ _UNHURRIED = ("--decode-tps", "4000")
 def on_fakes(scenario: Scenario) -> Scenario:
     """The scenario with a fake where it wants a real server: a check is proven by what the fake can be made to do.
 
-    What no honest fake does and every real server, it is told to do: refuse to share, and mistake a window of rows for
-    all of them under --swa-full.
+    What no honest fake does and a real server does, it is told to do: refuse to share, mistake a window of rows for all
+    of them under --swa-full, and what the scenario itself says (`fake_faults`).
     """
     share = ("kvshare-refuse",) if scenario.router.kv_share else ()
 
     def fake(spec: DecoderSpec, *faults: str) -> DecoderSpec:
-        return replace(spec, real=False, model="", faults=faults) if spec.real else spec
+        if not spec.real:
+            return spec
+        return replace(spec, real=False, server="", model="", faults=(*faults, *spec.fake_faults), fake_faults=())
 
     decoder, prefill = fake(scenario.decoder, *share), scenario.prefill and fake(scenario.prefill)
     if scenario.under_test is Kind.DECODER:
