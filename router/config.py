@@ -18,6 +18,9 @@ from router.errors import ConfigError
 CHILD_SLOTS = 4
 """`--parallel` of a decoder that the router starts, when its arguments do not say."""
 
+CACHE_OFF, CACHE_UNKNOWN = "0", "unknown"
+"""What the operator says of the `--cache-ram` of decoders that the router did not start."""
+
 _OURS = {
     "-m": "-m",
     "--model": "-m",
@@ -78,12 +81,18 @@ class Config:
     child: ChildDecoder | None = None
     provider: tuple[str, ...] = ()
     prefill_url: str | None = None
+    engine_prefill: str | None = None
+    """HOST:PORT of its RPC."""
+    engine_prefill_url: str | None = None
+    engine_decode: tuple[str, ...] = ()
+    """HOST:PORT of each decoder's RPC, in the order of `decoders`."""
     provider_concurrency: int | None = None
     """None: as many as the decoders have slots."""
     slot_save_path: Path | None = None
     kv_share: bool = False
     min_prefill_tokens: int = 16
     hold_back: int = 0
+    decoder_cache_ram: str = CACHE_UNKNOWN
     strict: bool = False
     alias: str | None = None
     api_key_file: Path | None = None
@@ -97,8 +106,13 @@ class Config:
     log_format: str = "text"
 
     @property
+    def cache_is_off(self) -> bool:
+        """Whether what a decoder counts as cached can only have come from its slot."""
+        return self.child is not None or self.decoder_cache_ram == CACHE_OFF
+
+    @property
     def has_provider(self) -> bool:
-        return bool(self.provider) or self.prefill_url is not None
+        return bool(self.provider) or self.prefill_url is not None or self.engine_prefill is not None
 
     @property
     def has_state_file(self) -> bool:
@@ -110,9 +124,12 @@ def validate(config: Config) -> Config:
     """The same value, or ConfigError with the first thing that is wrong with it."""
     _validate_decoders(config)
     _validate_provider(config)
+    _validate_engines(config)
     _validate_files(config)
     if config.child is not None:
         _validate_child(config.child)
+        if config.decoder_cache_ram != CACHE_UNKNOWN:
+            raise ConfigError("--decoder-cache-ram is said of a --decoder; one that the router starts has it at 0")
     return config
 
 
@@ -141,9 +158,39 @@ def _validate_provider(config: Config) -> None:
             raise ConfigError("--provider needs --kv-share or --slot-save-path: else there is no route for its rows")
     for flag, value in (("--kv-share", config.kv_share), ("--strict", config.strict)):
         if value and not config.has_provider:
-            raise ConfigError(f"{flag} needs --provider or --prefill-url")
-    if config.prefill_api_key_file is not None and config.prefill_url is None:
-        raise ConfigError("--prefill-api-key-file needs --prefill-url")
+            raise ConfigError(f"{flag} needs --provider, --prefill-url or --engine-prefill")
+    if config.prefill_api_key_file is not None and config.prefill_url is None and config.engine_prefill_url is None:
+        raise ConfigError("--prefill-api-key-file needs --prefill-url or --engine-prefill-url")
+
+
+def _validate_engines(config: Config) -> None:
+    prefill, url, decode = config.engine_prefill, config.engine_prefill_url, config.engine_decode
+    if not (prefill or url or decode):
+        return
+    if prefill is None or url is None or not decode:
+        raise ConfigError("--engine-prefill, --engine-prefill-url and --engine-decode belong together")
+    if config.provider or config.prefill_url is not None or config.kv_share:
+        raise ConfigError("--engine-prefill stands instead of --provider, --prefill-url and --kv-share")
+    check_url("--engine-prefill-url", url)
+    check_address("--engine-prefill", prefill)
+    for address in decode:
+        check_address("--engine-decode", address)
+    if len(decode) != len(config.decoders):
+        raise ConfigError(
+            f"--engine-decode names {len(decode)} engines and --decoder {len(config.decoders)}: give each one's HTTP "
+            "side as --decoder, in the same order"
+        )
+    if len({*decode, prefill}) != len(decode) + 1:
+        raise ConfigError("--engine-prefill and --engine-decode name the same engine twice")
+
+
+def check_address(flag: str, text: str) -> tuple[str, int]:
+    """Host and port. ConfigError: it is not HOST:PORT."""
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or "/" in host or not (port.isascii() and port.isdecimal() and 0 < int(port) <= 65535):
+        raise ConfigError(f"{flag} {text}: expected HOST:PORT, such as 127.0.0.1:9503")
+    return host, int(port)
 
 
 def _validate_files(config: Config) -> None:

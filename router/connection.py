@@ -13,6 +13,7 @@ import os
 import select
 import socket
 import ssl
+from collections.abc import Callable
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -41,6 +42,8 @@ class Connection(asyncio.Protocol):
         self._changed: asyncio.Future[None] | None = None
         self._n_requests = 0
         self.idle_since = 0.0
+        self.on_closed: Callable[[], None] | None = None
+        """Told when the peer closes it while nobody uses it."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -65,6 +68,8 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        if self.on_closed is not None:
+            self.on_closed()
         if self._error is None:
             try:
                 self._reader.close()
@@ -166,6 +171,8 @@ class Pool:
         self._tls = (tls or ssl.create_default_context()) if parts.scheme == "https" else None
         self._port = parts.port or (443 if self._tls is not None else 80)
         self._idle: list[Connection] = []
+        self.on_idle_closed: Callable[[], None] = lambda: None
+        """Told when the peer closes a connection that it has been seen to leave open, and that nobody uses."""
         self._keeps_streams = False
         """Whether the peer leaves a connection open after a stream."""
 
@@ -176,10 +183,14 @@ class Pool:
         found: Connection | None = None
         while self._idle and found is None:
             connection = self._idle.pop()
+            told, connection.on_closed = connection.on_closed, None
             idle_s = now - connection.idle_since
             if idle_s >= IDLE_S or not connection.is_quiet():
+                if idle_s < IDLE_S and told is not None:
+                    told()
                 connection.abort()
             elif connection.streamed and not self._keeps_streams and idle_s < SETTLED_S:
+                connection.on_closed = told
                 resting.append(connection)
             else:
                 found = connection
@@ -197,11 +208,19 @@ class Pool:
             connection.abort()
             return
         connection.idle_since = asyncio.get_running_loop().time()
+        connection.on_closed = self._rests_closed if connection.streamed else self.on_idle_closed
         self._idle.append(connection)
 
     def close(self) -> None:
         while self._idle:
-            self._idle.pop().abort()
+            connection = self._idle.pop()
+            connection.on_closed = None
+            connection.abort()
+
+    def _rests_closed(self) -> None:
+        """Some builds close a connection right after a stream: that says nothing of them."""
+        if self._keeps_streams:
+            self.on_idle_closed()
 
     async def _connect(self) -> Connection:
         loop = asyncio.get_running_loop()

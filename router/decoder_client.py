@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -83,6 +83,10 @@ class DecoderClient:
         if key is not None:
             self._headers["Authorization"] = f"Bearer {key}"
 
+    def on_idle_closed(self, told: Callable[[], None]) -> None:
+        """`told` is called when the server closes a connection that nobody uses: it may have ended."""
+        self._pool.on_idle_closed = told
+
     async def health(self, seconds: float) -> Answer:
         return await self._call("GET", "/health", None, seconds)
 
@@ -94,10 +98,6 @@ class DecoderClient:
 
     async def slots(self, seconds: float) -> Answer:
         return await self._call("GET", "/slots", None, seconds)
-
-    async def no_action(self, seconds: float) -> Answer:
-        """A slot action that does not exist: 400 where actions are served, 501 where they are not."""
-        return await self._call("POST", "/slots/0?action=none", b"{}", seconds)
 
     async def apply_template(self, body: bytes, seconds: float) -> Answer:
         return await self._call("POST", "/apply-template", body, seconds)
@@ -131,6 +131,19 @@ class DecoderClient:
         finally:
             self._pool.give_back(connection)
 
+    @asynccontextmanager
+    async def stored(self, request_id: int, seconds: float, *, stream: bool) -> AsyncIterator[Upstream]:
+        """What an engine has stored for an accepted DECODE so far, as a stream where one is wanted and there is one."""
+        connection = await self._pool.take()
+        accept = {"Accept": "text/event-stream"} if stream else {}
+        try:
+            yield await self._ask(connection, "GET", f"/v1/decode/{request_id}", None, seconds, accept)
+        finally:
+            self._pool.give_back(connection)
+
+    async def cancel_stored(self, request_id: int, seconds: float) -> Answer:
+        return await self._call("DELETE", f"/v1/decode/{request_id}", None, seconds)
+
     def close(self) -> None:
         self._pool.close()
 
@@ -146,9 +159,16 @@ class DecoderClient:
             self._pool.give_back(connection)
 
     async def _ask(
-        self, connection: Connection, method: str, path: str, body: bytes | None, seconds: float
+        self,
+        connection: Connection,
+        method: str,
+        path: str,
+        body: bytes | None,
+        seconds: float,
+        headers: Mapping[str, str] | None = None,
     ) -> Upstream:
-        connection.send(encode_request(method, path, self._pool.host_header, self._headers, body))
+        headers = {**self._headers, **(headers or {})}
+        connection.send(encode_request(method, path, self._pool.host_header, headers, body))
         try:
             async with asyncio.timeout(seconds):
                 head = await connection.head()

@@ -8,15 +8,18 @@ not answered while `/health` is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from router.deadline import happens
 from router.decoder_client import DecoderClient
+from router.engines.engine import Engine
 from router.errors import DecoderGone, Refusal
 from router.facts import Facts, read_facts, read_properties, works
 from router.leases import RETRY_AFTER_S, Leases
 from router.log import Log
 from router.metrics import Metrics
+from router.routes.choose import Outcome, Step, failed
 
 POLL_S = 0.02
 SLOWEST_POLL_S = 1.0
@@ -28,23 +31,65 @@ IDENTITY_POLL_S = 2.0
 class Decoder:
     """One decoder: its client, and what is known of it while it is in service."""
 
-    def __init__(self, index: int, client: DecoderClient) -> None:
+    def __init__(self, index: int, client: DecoderClient, engine: Engine | None = None) -> None:
         self.index = index
         self.client = client
+        self.engine = engine
+        """Its RPC side, where it has one."""
         self.facts: Facts | None = None
         self.ever_ready = False
+        self.first_facts: Facts | None = None
+        """Of the first time that it came into service."""
         self.suspected = asyncio.Event()
         """Set on evidence that it may be gone."""
         self.why = ""
+        self._left = asyncio.Event()
+        """Set when it goes out of service."""
+        client.on_idle_closed(lambda: self.suspect("it closed a connection that nobody used"))
 
     @property
     def ready(self) -> bool:
         return self.facts is not None
 
+    @property
+    def change(self) -> str | None:
+        """Why the one that answers now need not be what the router was set up for."""
+        if self.facts is None or self.first_facts is None:
+            return None
+        return self.first_facts.change(self.facts)
+
+    @property
+    def takes_handoffs(self) -> bool:
+        """An engine's RPC side does not depend on the slot actions."""
+        return self.facts is not None and (self.engine is not None or self.facts.serves_actions)
+
     def suspect(self, why: str) -> None:
         """Something happened to it: it is looked at."""
         self.why = why
         self.suspected.set()
+
+    def enters(self, facts: Facts) -> None:
+        self.facts, self.why, self.ever_ready = facts, "", True
+        self.first_facts = self.first_facts or facts
+        self.suspected.clear()
+        self._left.clear()
+
+    def leaves(self) -> None:
+        self.facts = None
+        self._left.set()
+
+    async def while_in_service(self, handing_over: Coroutine[Any, Any, None]) -> None:
+        """A handoff to this decoder, ended at once when there is nobody left to hand over to. StepFailed: it was."""
+        work, leaving = asyncio.create_task(handing_over), asyncio.create_task(self._left.wait())
+        try:
+            await asyncio.wait({work, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (leaving, work):
+                task.cancel()
+            await asyncio.wait({work})
+        if work.cancelled():
+            raise failed(Step.PROVIDER, Outcome.UNREACHABLE, reason=self.why)
+        work.result()
 
 
 class Decoders:
@@ -85,11 +130,10 @@ class Decoders:
             self._leave(decoder)
 
     def _enter(self, decoder: Decoder, facts: Facts) -> None:
-        decoder.facts, decoder.why, decoder.ever_ready = facts, "", True
-        decoder.suspected.clear()
+        decoder.enters(facts)
         self._leases.table.add(decoder.index, facts.n_slots)
         self._metrics.decoder_ready.labels(decoder.client.url).set(1)
-        actions = "" if facts.serves_actions else ", no slot actions: nothing can be handed over to it"
+        actions = "" if decoder.takes_handoffs else ", no slot actions: nothing can be handed over to it"
         self._log.says(f"decoder {decoder.client.url} is ready: {facts.n_slots} slots{actions}")
         self.first_ready.set()
         self._leases.serve_waiting()
@@ -114,7 +158,7 @@ class Decoders:
         if not decoder.ready:
             return
         self._log.says(f"decoder {decoder.client.url} is out of service: {decoder.why}")
-        decoder.facts = None
+        decoder.leaves()
         self._metrics.decoder_ready.labels(decoder.client.url).set(0)
         self._leases.table.drop(decoder.index)
         if not self.ready():

@@ -18,6 +18,7 @@ NO_REASON = "none"
 class Route(StrEnum):
     SHARED = "shared"
     STATE_FILE = "state-file"
+    ENGINE = "engine"
     PLAIN = "plain"
     NONE = "none"
     """Refused before a route was chosen."""
@@ -56,6 +57,8 @@ class Exchange:
     n_handed: int = 0
     handoff: Figures | None = None
     """Where the time of a handoff that succeeded went."""
+    n_again: int = 0
+    """Prompt tokens that were prefilled twice for this request."""
     use: Use | None = None
     timings: Timings | None = None
     first_byte_ms: float | None = None
@@ -111,6 +114,7 @@ class Exchange:
             "handed": self.n_handed,
             "cached": counted.cached if counted is not None else None,
             "evaluated": counted.evaluated if counted is not None else None,
+            "again": self.n_again,
             "first_byte_ms": _rounded(self.first_byte_ms),
             "total_ms": _rounded(total_ms),
         }

@@ -44,6 +44,12 @@ class Facts:
                 return f"the models differ in {name}: {mine} and {theirs[name]}"
         return None
 
+    def change(self, now: Facts) -> str | None:
+        """Why what fitted this server need not fit what it is `now`."""
+        if self.model != now.model:
+            return f"it serves {now.model} and no longer {self.model}"
+        return self.difference(now)
+
     def is_still(self, now: Facts) -> bool:
         """Whether the same process, as far as it says, answered again with nothing but its properties."""
         return replace(now, serves_actions=self.serves_actions, shape=self.shape) == self
@@ -58,13 +64,19 @@ async def read_facts(client: DecoderClient) -> Facts | str:
         facts = await read_properties(client)
         if isinstance(facts, str):
             return facts
-        models, actions = await client.models(CALL_S), await client.no_action(CALL_S)
+        # No file is called so: nothing is saved, and a server that knows the action says so in its own words.
+        models, actions = await client.models(CALL_S), await client.save(0, "/", CALL_S)
         # `/slots` goes through the queue of tasks, as all work does; `/health` does not.
         await client.slots(CALL_S)
     except DecoderError as error:
         return str(error)
     shape = _shape(models.json_object() or {})
-    return replace(facts, serves_actions=actions.status != NOT_SUPPORTED, shape=shape)
+    return replace(facts, serves_actions=_serves_actions(actions), shape=shape)
+
+
+def _serves_actions(save: Answer) -> bool:
+    """A server without a folder for slot files answers 501, one that forwards to several models knows no action."""
+    return save.status != NOT_SUPPORTED and b"invalid action" not in save.body.lower()
 
 
 async def read_properties(client: DecoderClient) -> Facts | str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import NoReturn
 
-from router.config import ChildDecoder, Config, Timeouts, Tls, validate
+from router.config import CACHE_OFF, CACHE_UNKNOWN, ChildDecoder, Config, Timeouts, Tls, validate
 from router.errors import ConfigError
 
 COMMANDS = ("serve", "check-config")
@@ -111,6 +111,16 @@ def _add_handoff_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("handoff").add_argument
     add("--provider", metavar="CMD", help="command that prefills a prompt, started once per handoff")
     add("--prefill-url", metavar="URL", help="a second llama-server that prefills")
+    add("--engine-prefill", metavar="HOST:PORT", help="RPC port of the engine that prefills")
+    add("--engine-prefill-url", metavar="URL", help="its HTTP side")
+    add(
+        "--engine-decode",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="HOST:PORT",
+        help="RPC port of the engine behind each --decoder, in their order",
+    )
     add("--provider-concurrency", type=_at_least(1), metavar="N", help="handoffs at a time (default: one per slot)")
     add("--slot-save-path", type=Path, metavar="DIR", help="the folder that the decoders were started with")
     add(
@@ -131,6 +141,12 @@ def _add_handoff_flags(parser: argparse.ArgumentParser) -> None:
         type=int,
         choices=(0, 1),
         help="tokens of the prompt left to the decoder (default 1 for --prefill-url)",
+    )
+    add(
+        "--decoder-cache-ram",
+        choices=(CACHE_OFF, CACHE_UNKNOWN),
+        default=_DEFAULTS.decoder_cache_ram,
+        help="0: every --decoder was started with --cache-ram 0; else handoffs are unverified (default %(default)s)",
     )
     add("--strict", action="store_true", help="refuse a request rather than let the decoder prefill it")
 
@@ -205,6 +221,8 @@ def _config(values: argparse.Namespace, extra: tuple[str, ...] | None, environme
         "child": _child(values, extra),
         "provider": _command("--provider", values.provider) if values.provider is not None else (),
         "prefill_url": values.prefill_url.rstrip("/") if values.prefill_url is not None else None,
+        "engine_prefill_url": values.engine_prefill_url.rstrip("/") if values.engine_prefill_url is not None else None,
+        "engine_decode": tuple(values.engine_decode),
         "kv_share": _kv_share(values, environment),
         "hold_back": hold_back,
         "tls": Tls(values.tls_cert, values.tls_key) if values.tls_cert is not None else None,

@@ -93,6 +93,11 @@ class Lifecycle:
     async def _say_when_ready(self, address: str) -> None:
         if not is_loopback(self._config.host) and self._config.api_key_file is None:
             self._log.says(f"anybody who reaches {address} may use it: there is no --api-key-file")
+        if self._config.has_provider and not self._config.cache_is_off:
+            self._log.says(
+                "handoffs are reported as unverified: a decoder's own --cache-ram may hold the prompt; "
+                "where it is 0, say --decoder-cache-ram 0"
+            )
         if not self._parts.decoders.ready():
             self._log.says(f"bound to {address}, waiting for a decoder")
         await self._parts.decoders.first_ready.wait()

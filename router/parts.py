@@ -6,6 +6,7 @@ import asyncio
 import os
 import secrets
 from collections.abc import Coroutine, Iterator
+from itertools import count, repeat
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from router.config import Config
 from router.decoder_client import DecoderClient
 from router.decoders import Decoder, Decoders, wait_until_ready
 from router.dispatch import Dispatcher
+from router.engines.engine import engine_at
 from router.errors import Misfit
 from router.facts import Facts
 from router.guard import Guard
@@ -26,6 +28,7 @@ from router.private_files import Place, RuntimeFolder
 from router.providers.command import CommandProvider
 from router.providers.llama_server import LlamaServerProvider
 from router.providers.provider import Provider
+from router.routes.engine import EngineSurroundings
 from router.routes.handoff import Surroundings
 from router.server import Front
 from router.slots import SlotTable, State
@@ -76,7 +79,10 @@ class Parts:
         self._provider = self._make_provider(keys)
         self._all_decoders, self._supervisor = self._make_decoders(keys)
         self.decoders = Decoders(self._all_decoders, self.leases, log, self.metrics, self._check)
-        dispatcher = Dispatcher(config, self.decoders, self.leases, self._janitor, self.metrics, self._surroundings())
+        self._engines = self._engine_surroundings(keys)
+        dispatcher = Dispatcher(
+            config, self.decoders, self.leases, self._janitor, self.metrics, self._surroundings(), self._engines
+        )
         self.front = Front(config, KeyRing(keys.clients), dispatcher, self.decoders, self.metrics, log)
         self._watch_gauges()
 
@@ -86,12 +92,17 @@ class Parts:
             yield self._supervisor.keep_running()
         if self._prefill_client is not None:
             yield self._wait_for_prefill_server(self._prefill_client)
+        if self._engines is not None:
+            yield self._wait_for_prefill_engine(self._engines)
         for decoder in self._all_decoders:
             yield self._watch(decoder)
 
     async def close(self, *, in_a_hurry: bool) -> None:
         """Ends every child, closes every connection, removes every file."""
         await self._janitor.close()
+        if self._engines is not None:
+            await self._engines.janitor.close()
+            self._engines.prefiller.http.close()
         if self._supervisor is not None and not in_a_hurry:
             await self._supervisor.stop()
         await self._children.kill_all()
@@ -106,7 +117,7 @@ class Parts:
 
     async def _watch(self, decoder: Decoder) -> None:
         """Misfit: the decoder does not fit the prefill server, which is asked first."""
-        if self._prefill_client is not None:
+        if self._prefill_client is not None or self._engines is not None:
             await self._prefill_ready.wait()
         await self.decoders.watch(decoder)
 
@@ -116,9 +127,16 @@ class Parts:
             raise Misfit(f"prefill server {client.url} serves no slot actions: start it with --slot-save-path")
         self._prefill_facts = facts
         assert isinstance(self._provider, LlamaServerProvider)
-        self._provider.open(facts.n_slots)
+        self._provider.open(facts)
         self._prefill_ready.set()
         self._log.says(f"prefill server {client.url} is ready: {facts.n_slots} slots")
+
+    async def _wait_for_prefill_engine(self, engines: EngineSurroundings) -> None:
+        engine = engines.prefiller
+        facts = await wait_until_ready(f"prefill engine {engine.url}", engine.http, self._log)
+        engines.leases.table.add(0, facts.n_slots)
+        self._prefill_ready.set()
+        self._log.says(f"prefill engine {engine.url} is ready: {facts.n_slots} slots, RPC at {engine.address}")
 
     def _check(self, facts: Facts) -> None:
         """Misfit: the decoder and the prefill server cannot read each other's state files."""
@@ -152,7 +170,9 @@ class Parts:
     def _make_decoders(self, keys: Keys) -> tuple[list[Decoder], Supervisor | None]:
         key, child = _first(keys.decoder), self._config.child
         if child is None:
-            return [Decoder(i, DecoderClient(u, key, self._tls)) for i, u in enumerate(self._config.decoders)], None
+            clients = [DecoderClient(url, key, self._tls) for url in self._config.decoders]
+            engines = [engine_at(at, http) for at, http in zip(self._config.engine_decode, clients, strict=False)]
+            return list(map(Decoder, count(), clients, engines or repeat(None))), None
         port = free_port()
         decoder = Decoder(0, DecoderClient(f"http://127.0.0.1:{port}", key))
         command = decoder_command(
@@ -173,6 +193,17 @@ class Parts:
             return None
         permits = asyncio.Semaphore(self._config.provider_concurrency or UNBOUNDED)
         return Surroundings(self._provider, permits, self._config.timeouts, self._runtime, self._state_files)
+
+    def _engine_surroundings(self, keys: Keys) -> EngineSurroundings | None:
+        config = self._config
+        if config.engine_prefill is None or config.engine_prefill_url is None:
+            return None
+        http = DecoderClient(config.engine_prefill_url, _first(keys.prefill), self._tls)
+        leases = Leases(SlotTable(), UNBOUNDED)
+        janitor = Janitor(leases, self._log, config.timeouts.share)
+        return EngineSurroundings(
+            engine_at(config.engine_prefill, http), leases, janitor, config.timeouts, self.metrics
+        )
 
     def _watch_gauges(self) -> None:
         table, watch = self.leases.table, self.metrics.watch

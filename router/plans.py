@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from router.config import Config
 from router.decoders import Decoder
+from router.engines.results import Stored
 from router.errors import Refusal
 from router.exchange import Exchange
 from router.prompt_tokens import tokens_of
-from router.request_body import WHY_TEXT, ClientRequest, Why, surely_shorter, text_of, why_not
+from router.request_body import WHY_TEXT, ClientRequest, Endpoint, Why, surely_shorter, text_of, why_not
 from router.routes.choose import TAILS, Next
 from router.slots import Prompt, Slot, Where
 
@@ -30,24 +31,32 @@ class Handed:
     prompt: Prompt
     n_prompt: int
     n_handed: int
+    stored: Stored | None = None
+    """The reply, where it has begun with the handoff."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """The decoder prefills the prompt itself. `fell_back`: after a handoff that failed."""
+    """The decoder prefills the prompt itself. `fell_back`: after a handoff that failed.
+
+    `n_warm`: so many tokens of it the slot is believed to hold; `n_paid`: so many were prefilled once already, in vain.
+    """
 
     reason: str
     prompt: Prompt | None
     fell_back: bool = False
     n_prompt: int | None = None
+    n_warm: int = 0
+    n_paid: int = 0
 
 
 class Planner:
     """Makes plans. It asks a decoder for tokens and changes nothing anywhere."""
 
-    def __init__(self, config: Config, *, has_provider: bool) -> None:
+    def __init__(self, config: Config, *, has_provider: bool, chats_only: bool = False) -> None:
         self._config = config
         self._has_provider = has_provider
+        self._chats_only = chats_only
 
     def text(self, request: ClientRequest) -> Prompt:
         return Prompt.of_text(text_of(request))
@@ -57,6 +66,8 @@ class Planner:
         if not self._has_provider:
             return Plain(Why.NO_PROVIDER, self.text(request))
         why = why_not(request)
+        if why is None and self._chats_only and request.endpoint is not Endpoint.CHAT:
+            why = Why.NOT_A_CHAT
         if why is None and surely_shorter(request, self._config.min_prefill_tokens):
             why = Why.SHORT_PROMPT
         if why is not None:
@@ -72,11 +83,14 @@ class Planner:
 
     def here(self, plan: HandOver, exchange: Exchange, slot: Slot, decoder: Decoder) -> HandOver | Plain:
         """The same plan, unless the slot that was leased makes the handoff needless or impossible."""
-        if decoder.facts is not None and not decoder.facts.serves_actions:
+        if decoder.facts is not None and not decoder.takes_handoffs:
             return self._plain(Why.NO_ROUTE, exchange, plan.prompt, len(plan.tokens))
-        missing = len(plan.tokens) - plan.prompt.common(slot.holds)
-        if missing < self._config.min_prefill_tokens and not self._config.strict:
-            return self._plain(Why.WARM_PREFIX, exchange, plan.prompt, len(plan.tokens))
+        if self._config.prefill_url is not None and decoder.change is not None:
+            return self._plain(Why.OTHER_MODEL, exchange, plan.prompt, len(plan.tokens))
+        # What a decoder that may have ended since was given is not counted on.
+        n_warm = 0 if decoder.suspected.is_set() else plan.prompt.common(slot.holds)
+        if len(plan.tokens) - n_warm < self._config.min_prefill_tokens and not self._config.strict:
+            return replace(self._plain(Why.WARM_PREFIX, exchange, plan.prompt, len(plan.tokens)), n_warm=n_warm)
         return plan
 
     def _plain(self, why: Why, exchange: Exchange, prompt: Prompt, n_prompt: int | None = None) -> Plain:
@@ -99,7 +113,7 @@ def where(plan: HandOver | Plain | Handed, decoders: list[Decoder]) -> Where:
     n_prompt = len(plan.tokens) if isinstance(plan, HandOver) else plan.n_prompt
     fitting = [each for each in decoders if _has_room(each, n_prompt)]
     if takes_handoffs:
-        takers = [each for each in fitting if each.facts is not None and each.facts.serves_actions]
+        takers = [each for each in fitting if each.takes_handoffs]
         fitting = takers or fitting
     return None if len(fitting) in (0, len(decoders)) else frozenset(each.index for each in fitting)
 

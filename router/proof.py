@@ -19,7 +19,9 @@ class Use(StrEnum):
     PARTIAL = "partial"
     LOST = "lost"
     UNKNOWN = "unknown"
-    """The reply carried no timings: a cut stream, or a decoder that does not say."""
+    """The reply carried no timings: a cut stream, or a decoder that does not say; or none that can be believed."""
+    UNVERIFIED = "unverified"
+    """The decoder counts them as used, but may have had them from a cache of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +74,15 @@ def prove(timings: Timings | None, n_prompt: int, n_handed: int) -> Proof:
     return Proof(Use.UNKNOWN if findings else Use.USED, findings)
 
 
+def gone_cold(timings: Timings, n_prompt: int, n_warm: int) -> tuple[StepFailed, ...]:
+    """The slot was believed to hold `n_warm` tokens of the prompt, and nothing was handed over: did it hold them?"""
+    if timings.cached >= min(n_warm, n_prompt - 1):
+        return ()
+    return (failed(Step.REPLY, Outcome.COLD, evaluated=timings.evaluated, asked=n_prompt, warm=n_warm),)
+
+
 def miscounted(timings: Timings, n_prompt: int) -> tuple[StepFailed, ...]:
-    """For every request cached and evaluated tokens add up to the prompt; where not, no counter is believed."""
-    if timings.cached + timings.evaluated == n_prompt:
+    """Cached and evaluated tokens add up to the prompt, and one at least is evaluated; else no counter is believed."""
+    if timings.cached + timings.evaluated == n_prompt and timings.evaluated >= 1:
         return ()
     return (failed(Step.REPLY, Outcome.MISCOUNTED, cached=timings.cached, evaluated=timings.evaluated, asked=n_prompt),)

@@ -25,6 +25,8 @@ class Why(StrEnum):
 
     NO_PROVIDER = "no-provider"
     NO_ROUTE = "no-route"
+    OTHER_MODEL = "other-model"
+    NOT_A_CHAT = "not-a-chat"
     SHORT_PROMPT = "short-prompt"
     WARM_PREFIX = "warm-prefix"
     MULTIMODAL = "multimodal"
@@ -39,6 +41,8 @@ class Why(StrEnum):
 WHY_TEXT = {
     Why.NO_PROVIDER: "no provider is configured",
     Why.NO_ROUTE: "this decoder serves no slot actions",
+    Why.OTHER_MODEL: "this decoder is no longer the one that the prefill server fits",
+    Why.NOT_A_CHAT: "engines prefill chats alone",
     Why.SHORT_PROMPT: "fewer than --min-prefill-tokens prompt tokens",
     Why.WARM_PREFIX: "its slot holds all but --min-prefill-tokens of the prompt already",
     Why.MULTIMODAL: "the prompt has images or audio",

@@ -23,7 +23,7 @@ from router.routes.choose import Outcome, Step, failed
 from wire.errors import RemoteWireError
 from wire.sse import DONE, SseDecoder, SseEvent, encode_event
 
-FIRST_PAUSE_S = 0.005
+FIRST_PAUSE_S = 0.002
 LONGEST_PAUSE_S = 0.25
 CANCEL_S = 5.0
 MAX_EVENT_BYTES = 16 << 20
@@ -134,7 +134,7 @@ class Stored:
             while not await self._found(stream, silence_s, restored_by):
                 await watch.look()
                 await happens(asyncio.Event(), pause_s)
-                pause_s = min(pause_s * 1.5, LONGEST_PAUSE_S)
+                pause_s = min(pause_s * 1.25, LONGEST_PAUSE_S)
         except NoAnswer as error:
             raise failed(Step.RESULT, Outcome.TIMED_OUT, reason=str(error)) from None
         except (CutOff, Unreachable) as error:

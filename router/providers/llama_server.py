@@ -15,6 +15,7 @@ from pathlib import Path
 from router.deadline import Deadline
 from router.decoder_client import DecoderClient
 from router.errors import CutOff, DecoderError, NoAnswer, Refusal
+from router.facts import Facts, read_facts, read_properties
 from router.leases import Lease, Leases
 from router.one_line import one_line
 from router.providers.provider import Job, Prefilled
@@ -33,10 +34,26 @@ class LlamaServerProvider:
     def __init__(self, client: DecoderClient) -> None:
         self._client = client
         self._leases = Leases(SlotTable(), max_queue=1 << 16)
+        self._facts: Facts | None = None
 
-    def open(self, n_slots: int) -> None:
-        """The server is there and has so many slots."""
-        self._leases.table.add(0, n_slots)
+    def open(self, facts: Facts) -> None:
+        """The server is there, and is what the decoders were found to fit."""
+        self._facts = facts
+        self._leases.table.add(0, facts.n_slots)
+
+    async def look_again(self) -> None:
+        """StepFailed: behind its address answers another one than the decoders fit, or nothing."""
+        now = await read_properties(self._client)
+        assert self._facts is not None
+        if isinstance(now, Facts) and self._facts.is_still(now):
+            return
+        now = await read_facts(self._client)
+        if isinstance(now, str):
+            raise failed(Step.PROVIDER, Outcome.CUT_OFF, reason=now)
+        difference = self._facts.change(now)
+        if difference is not None:
+            raise failed(Step.PROVIDER, Outcome.OTHER_MODEL, reason=difference)
+        self._facts = now
 
     async def start(self, job: Job) -> LlamaServerRun:
         assert isinstance(job.target, Path), "a prefill server is given no regions"
@@ -46,7 +63,7 @@ class LlamaServerProvider:
             lease = await self._leases.acquire(prompt, deadline)
         except Refusal:
             raise failed(Step.PROVIDER, Outcome.TIMED_OUT, seconds=job.seconds) from None
-        return LlamaServerRun(self._client, lease, job.tokens, job.target.name, deadline, job.seconds)
+        return LlamaServerRun(self._client, self, lease, job.tokens, job.target.name, deadline, job.seconds)
 
     async def close(self) -> None:
         self._client.close()
@@ -58,6 +75,7 @@ class LlamaServerRun:
     def __init__(
         self,
         client: DecoderClient,
+        server: LlamaServerProvider,
         lease: Lease,
         tokens: tuple[int, ...],
         filename: str,
@@ -65,6 +83,7 @@ class LlamaServerRun:
         seconds: float,
     ) -> None:
         self._client = client
+        self._server = server
         self._lease = lease
         self._deadline = deadline
         self._seconds = seconds
@@ -91,6 +110,7 @@ class LlamaServerRun:
     async def _prefill_and_save(self, tokens: tuple[int, ...], filename: str) -> Prefilled:
         started_ns = time.perf_counter_ns()
         slot = self._lease.slot.id
+        await self._server.look_again()
         await self._prefill(tokens, slot)
         answer = await self._client.save(slot, filename, self._deadline.left())
         if not answer.ok:

@@ -102,6 +102,7 @@ class EngineHandoff:
     """Of the last DECODE that was accepted."""
     _identity: Identity = field(default_factory=Identity)
     """Of the state, as PREFILL said it."""
+    _source_lease: Lease | None = None
 
     @property
     def slot(self) -> int:
@@ -111,7 +112,7 @@ class EngineHandoff:
         """The state in the slot, or the failure after which the receiver prefills the prompt itself."""
         try:
             async with self._prefill_slot() as lease, self._prefilling(lease) as prefilling:
-                return await self._tries(prefilling, lease, follow)
+                return await self._tries(prefilling, follow)
         except StepFailed as failure:
             follow(failure, False)
             return failure
@@ -125,6 +126,7 @@ class EngineHandoff:
             lease = await self.around.leases.acquire(prompt, Deadline(seconds))
         except Refusal:
             raise failed(Step.PREFILL, Outcome.NO_SLOT, seconds=seconds) from None
+        self._source_lease = lease
         try:
             yield lease
         finally:
@@ -145,12 +147,12 @@ class EngineHandoff:
             seconds = self.deadline.cut(around.timeouts.provider)
             raise failed(Step.PREFILL, Outcome.TIMED_OUT, seconds=seconds) from None
 
-    async def _tries(self, prefilling: Prefilling, lease: Lease, follow: Follow) -> Landed | StepFailed:
+    async def _tries(self, prefilling: Prefilling, follow: Follow) -> Landed | StepFailed:
         """One try after the other, each for a reason of its own, until one lands or none is left."""
         how, merged, again, pauses = _From.PREFILL, True, True, iter(BACKOFF_S)
         while True:
             try:
-                landed = await self._try(prefilling, lease, how, merged=merged)
+                landed = await self._try(prefilling, how, merged=merged)
                 if landed is not None:
                     return landed
                 how = _From.SLOT
@@ -175,9 +177,8 @@ class EngineHandoff:
             raise failed(Step.STATE_PUT, Outcome.BUSY, slot=self.slot)
         await happens(asyncio.Event(), self.deadline.cut(seconds))
 
-    async def _try(self, prefilling: Prefilling, lease: Lease, how: _From, *, merged: bool) -> Landed | None:
+    async def _try(self, prefilling: Prefilling, how: _From, *, merged: bool) -> Landed | None:
         """The state from one engine to the other, once. None: the receiver's slot is busy."""
-        lease.in_doubt = True
         source = await self._source(prefilling, how)
         step = Step.STATE_PUT
         try:
@@ -188,12 +189,14 @@ class EngineHandoff:
                 known = await state.head(self.tokens)
                 if merged and look.merged:
                     step = Step.DECODE
-                    return await self._decode(session, state, known, look, source, lease)
-                return await self._put(session, state, known, lease)
+                    return await self._decode(session, state, known, look, source)
+                return await self._put(session, state, known)
         except DecoderError as error:
             raise self._broken(step, error) from None
 
     async def _source(self, prefilling: Prefilling, how: _From) -> Source:
+        assert self._source_lease is not None
+        self._source_lease.in_doubt = True
         if how is _From.PREFILL:
             source = await prefilling.prefill()
             self.prefill_ms = source.prefill_ms or 0.0
@@ -230,7 +233,7 @@ class EngineHandoff:
         if verdict is Verdict.ABORTED:
             raise failed(Step.IDENTITY, Outcome.OTHER_MODEL, reason=reason)
 
-    async def _put(self, session: Session, state: Inspection, known: Known, lease: Lease) -> Landed | None:
+    async def _put(self, session: Session, state: Inspection, known: Known) -> Landed | None:
         started_ns = time.perf_counter_ns()
         delivered = await self._deliver(session, Op.STATE_PUT, b"", state)
         head = delivered.head
@@ -246,10 +249,10 @@ class EngineHandoff:
             reason = "it was OK before the state was there" if restored else "it was OK and nothing was restored"
             raise failed(Step.STATE_PUT, Outcome.MALFORMED, reason=reason)
         self.restore_ms = ms_since(started_ns)
-        return self._landed(known, lease, None)
+        return self._landed(known, None)
 
     async def _decode(
-        self, session: Session, state: Inspection, known: Known, look: Look, source: Source, lease: Lease
+        self, session: Session, state: Inspection, known: Known, look: Look, source: Source
     ) -> Landed | None:
         started_ns = time.perf_counter_ns()
         prompt = self._prompt()
@@ -276,7 +279,7 @@ class EngineHandoff:
         except StepFailed:
             await stored.cancel()
             raise
-        return self._landed(known, lease, stored)
+        return self._landed(known, stored)
 
     def _prompt(self) -> bytes:
         """The client's own body: what is generated stands in it too."""
@@ -287,7 +290,8 @@ class EngineHandoff:
         """The number of the stored result. None: the slot is busy."""
         head = delivered.head
         word, meta = status_word(head.status), one_line(head.meta)
-        if head.status == Status.NOT_IMPLEMENTED:
+        if head.status == Status.NOT_IMPLEMENTED or (head.status == Status.ERROR and not head.meta):
+            # A refusal of a merged DECODE says something. One that does not is of an engine that knows none.
             self.engine.cannot(Op.DECODE)
             raise failed(Step.DECODE, Outcome.NOT_SUPPORTED, status=word, body=meta)
         if head.status == Status.OK:
@@ -326,10 +330,12 @@ class EngineHandoff:
             session, op, self.slot, prefix, state, self.deadline.cut(timeouts.restore), timeouts.stream
         )
         self.around.metrics.engine_state_bytes.inc(delivered.n_bytes)
+        if delivered.whole and self._source_lease is not None:
+            self._source_lease.in_doubt = False
         return delivered
 
-    def _landed(self, known: Known, lease: Lease, stored: Stored | None) -> Landed:
-        lease.in_doubt = self.lease.in_doubt = False
+    def _landed(self, known: Known, stored: Stored | None) -> Landed:
+        self.lease.in_doubt = False
         return Landed(known.reach, Figures(prefill=self.prefill_ms, restore=self.restore_ms), stored)
 
     def _broken(self, step: Step, error: DecoderError) -> StepFailed:

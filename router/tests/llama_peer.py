@@ -64,7 +64,9 @@ class LlamaPeer:
 
     async def _answer(self, method, target, body, reader, writer):
         name = target.partition("action=")[2] or target.rpartition("/")[2]
-        if name not in ("health", "props", "models", "slots", "none"):
+        if name == "save" and body["filename"] == "/":
+            name = "probe"
+        if name not in ("health", "props", "models", "slots", "probe"):
             self.calls.append(name)
         if name in self.hangs:
             await reader.read()
@@ -90,8 +92,8 @@ class LlamaPeer:
         match name:
             case "props":
                 return 200, {"total_slots": len(self.slots), "default_generation_settings": {"n_ctx": self.n_ctx}}
-            case "none":
-                return 400, REFUSAL
+            case "probe":
+                return 400, {"error": {"code": 400, "message": "Invalid filename", "type": "invalid_request_error"}}
             case "tokenize":
                 return 200, {"tokens": [ord(ch) for ch in body["content"]]}
             case "apply-template":

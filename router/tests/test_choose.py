@@ -37,9 +37,13 @@ def _pairs_in_code() -> set[tuple[Step, Outcome]]:
                     pairs.add((Step[step.attr], Outcome[outcome.attr]))
                 elif isinstance(step, ast.Name) and isinstance(outcome, ast.Attribute):
                     variables.add(Outcome[outcome.attr])
-    assert variables == {Outcome.UNREACHABLE, Outcome.TIMED_OUT, Outcome.CUT_OFF}
+    lost = {Outcome.UNREACHABLE, Outcome.TIMED_OUT, Outcome.CUT_OFF}
+    broken = {Outcome.NO_CONNECTION, Outcome.TIMED_OUT, Outcome.CUT_OFF}
+    assert variables == lost | broken
     calls = (Step.TEMPLATE, Step.TOKENIZE, Step.SHARE, Step.ADOPT, Step.RESTORE)
-    pairs |= {(step, outcome) for step in calls for outcome in variables}
+    pairs |= {(step, outcome) for step in calls for outcome in lost}
+    # State is put into an engine in one of two ways, each of which can break.
+    pairs |= {(step, outcome) for step in (Step.STATE_PUT, Step.DECODE) for outcome in broken}
     # `refused(step, answer)` and the claim's two ways to be short choose their outcome by value.
     pairs |= {(step, Outcome.REFUSED) for step in (*calls, Step.ERASE)}
     pairs |= {(Step.SHARE, Outcome.NOT_SUPPORTED), (Step.SHARE, Outcome.MALFORMED), (Step.SHARE, Outcome.NO_SHARE_ID)}

@@ -104,6 +104,7 @@ async def router(tmp_path, *peers, provider=WRITES_FILE, prefill=None, **setting
     if isinstance(prefill, LlamaPeer):
         settings["prefill_url"] = prefill.url
     settings = {"kv_share": bool(provider), "slot_save_path": tmp_path, "timeouts": QUICK, **settings}
+    settings = {"decoder_cache_ram": "0", **settings}
     config = Config(port=0, decoders=tuple(peer.url for peer in peers), provider=command, **settings)
     lines = io.StringIO()
     log = Log(False, lines)
