@@ -42,8 +42,8 @@ def checkpoint(step: Restored, missing: int) -> Restored:
     """The restore is answered 200 with every token counted; only those up to a checkpoint in the file can be reused.
 
     What a recurrent or sliding-window model's decoder does: it cannot step back from the last token, so it goes on from
-    a checkpoint a few tokens before. A correct router names how far the handed-over KV was used, and holds back the last
-    token, with which a recurrent model need not step back at all.
+    a checkpoint a few tokens before. A correct router names how far the handed-over KV was used, and holds back the
+    last token, with which a recurrent model need not step back at all.
     """
     return replace(step, tokens=step.tokens[: max(0, len(step.tokens) - missing)])
 

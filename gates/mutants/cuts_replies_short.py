@@ -3,7 +3,7 @@
 from router.cli import main
 from router.routes import plain
 
-SUITES = ("hybrid_kvshare_route", "hybrid_route", "hybrid_e2e", "parity")
+SUITES = ("hybrid_kvshare_route", "hybrid_route", "hybrid_e2e", "parity", "router_zoo")
 
 
 def mutate() -> None:

@@ -5,7 +5,14 @@ from typing import Any
 from fakes import decoder_server
 from fakes.timings import Timings
 
-SUITES = ("slot_restore", "slot_api", "slot_concurrency", "hybrid_e2e/foreign_file", "hybrid_route/restore_unused")
+SUITES = (
+    "slot_restore",
+    "slot_api",
+    "slot_concurrency",
+    "hybrid_e2e/foreign_file",
+    "hybrid_route/restore_unused",
+    "router_zoo",
+)
 REPLACES = "decoder"
 
 

@@ -6,7 +6,7 @@ from router.exchange import Exchange
 from router.plans import HandOver, Plain, Planner
 from router.request_body import ClientRequest, Why
 
-SUITES = ("hybrid_kvshare_route", "hybrid_route", "hybrid_e2e", "parity")
+SUITES = ("hybrid_kvshare_route", "hybrid_route", "hybrid_e2e", "parity", "router_zoo")
 
 
 async def plan(self: Planner, request: ClientRequest, exchange: Exchange, decoders: list[Decoder]) -> HandOver | Plain:

@@ -91,7 +91,7 @@ BAD = {
     "no YAML at all": ("provider: {}", "provider: {", 6, "", "no valid YAML"),
     "a real decoder with faults": ("faults: [kvshare-refuse]", "real: true, model: m, faults: [kvshare-refuse]", 3,
                                    "decoder", "plays no faults"),
-    "a fake by a server's name": ("faults: [kvshare-refuse]", "server: xllamacpp", 3, "decoder", "are of a real decoder"),
+    "a fake by a server's name": ("faults: [kvshare-refuse]", "server: xllamacpp", 3, "decoder", "of a real decoder"),
 }  # fmt: skip
 
 
