@@ -98,11 +98,16 @@ def _facts(build: BuildInfo) -> Iterator[tuple[str, object]]:
     """The fingerprint in few lines; what is a list of many files is counted, and whole in the JSON."""
     for key, value in build.fingerprint.items():
         if isinstance(value, dict):
-            yield key, [f"{name} ({group['files']} files)" for name, group in value.items()]
+            yield key, [_named(name, item) for name, item in value.items()]
         elif isinstance(value, list):
             yield key, [_one(item) for item in value]
         else:
             yield key, value
+
+
+def _named(name: str, item: object) -> str:
+    """An entry of a mapping: a package with its files, or a plain value such as where a ref was built."""
+    return f"{name} ({item['files']} files)" if isinstance(item, dict) and "files" in item else f"{name}: {item}"
 
 
 def _one(item: object) -> str:

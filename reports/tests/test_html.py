@@ -106,12 +106,18 @@ def test_a_fingerprint_is_shown_in_few_lines():
         "digest": "ab",
         "modules": {"/src/router": {"files": 3, "sha256": "cd"}},
         "trees": [{"root": "/src", "commit": "0123456789abcdef", "dirty": True}],
+        "built_from": {"ref": "v1", "build_s": 2.5},
         "libraries": [{"path": "/lib/libc.so.6", "sha256": "ef" * 32}],
         "build_id": None,
     }
     build = BuildInfo("router", ("x",), fingerprint)
     text = Page(html.render(RunResult("run", Verdict.OK, (build,), ()))).text
-    for shown in ("/src/router (3 files)", "/src at 0123456789ab with changes", "/lib/libc.so.6 efefefefefef", "none"):
+    for shown in (
+        "/src/router (3 files)",
+        "/src at 0123456789ab with changes",
+        "ref: v1",
+        "/lib/libc.so.6 efefefefefef",
+    ):
         assert shown in text
 
 
