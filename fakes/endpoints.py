@@ -84,7 +84,7 @@ def props(machine: Machine, _: Request) -> Reply:
             "model_ftype": "toy",
             "model_path": options.model,
             "modalities": {"vision": False, "video": False, "audio": False},
-            "media_marker": "<__media__>",
+            "media_marker": machine.media_marker,
             "endpoint_slots": options.slots,
             "endpoint_props": options.props,
             "endpoint_metrics": options.metrics,

@@ -104,6 +104,8 @@ class Machine:
         self.clock_ns = clock_ns
         self.wall_s = wall_s
         self.new_name = new_name
+        self.media_marker = f"<__media_{new_name()}__>"
+        """Another one with each start, by which a client can tell one start from the next."""
         self.loading = True
         self.started_ns = clock_ns()
         self.model = ToyModel(spec)
