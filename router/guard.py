@@ -1,4 +1,4 @@
-"""Keeps a guardian (`router.guardian`) beside the router, and sends it home when the router ends in order."""
+"""Keeps a guardian (`router.guardian`) beside the router, and lets it look for strays when the router ends in order."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from router import guardian
 from router.child_process import MARK
+
+SWEEP_S = 5.0
 
 
 class Guard:
@@ -36,18 +38,14 @@ class Guard:
         self._loop.add_reader(self._pidfd, self._on_exit)
 
     def dismiss(self) -> None:
-        """Returns when it is gone, so that it is not taken for something left behind."""
+        """Returns when it has ended what left its group or session, and is gone itself."""
         if self._popen is None:
             return
         self._forget_pidfd()
         assert self._popen.stdin is not None
+        self._popen.stdin.close()
         try:
-            self._popen.stdin.write(b".")
-            self._popen.stdin.close()
-        except BrokenPipeError:
-            pass
-        try:
-            self._popen.wait(1.0)
+            self._popen.wait(SWEEP_S)
         except subprocess.TimeoutExpired:
             self._popen.kill()
             self._popen.wait()

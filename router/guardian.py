@@ -1,9 +1,9 @@
-"""Ends what a killed router leaves: its children, their children, its sockets and its state files.
+"""Ends what a router leaves, killed or not: its children, their children, its sockets and its state files.
 
-Runs as a program of its own (`python -I -S guardian.py MARK PATTERN...`) with the standard library alone, and reads
-one pipe that only the router holds open. A byte before the end of the pipe: the router ended in order, nothing to
-do. The end alone: it was killed; every process that carries its mark in its environment is killed, also one that
-left its group or session, until none is found; then the paths that match the patterns are removed.
+Runs as a program of its own (`python -I -S guardian.py MARK PATTERN...`) with the standard library alone, and waits
+for the end of one pipe that only the router holds open. Then every process that carries the router's mark in its
+environment is killed, also one that left its group or session, until none is found, and the paths that match the
+patterns are removed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def main(argv: list[str]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     mark, patterns = argv[1], argv[2:]
-    if os.read(0, 1):
-        return 0
+    while os.read(0, 1):
+        pass
     end_all(MARK_VARIABLE + mark.encode())
     for pattern in patterns:
         remove(pattern)
