@@ -30,8 +30,9 @@ from harness.session import Session
 
 READY_S = 30.0
 EVENT_S = 10.0
-LISTENING = re.compile(r"listening on (?P<url>https?://[^\s\"]+)")
-BOUND = re.compile(r"bound to (?P<url>https?://[^\s\"]+?),? waiting|listening on (?P<also>https?://[^\s\"]+)")
+LISTENING = re.compile(r"listening on (?P<url>https?://\S+)")
+SERVING = re.compile(r"kvgate-router: listening on (?P<url>https?://[^\s\"]+)")
+BOUND = re.compile(r"kvgate-router: bound to (?P<url>https?://[^\s\"]+?),")
 GAUGES = {
     "kvgate_requests_in_flight": 0.0,
     "kvgate_queue_length": 0.0,
@@ -150,8 +151,8 @@ class Stage:
         for folder in (self.folders.scratch, self.folders.tmp, self.folders.slots, self.folders.cwd):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    async def fake(self, *flags: str, slots: int = 1, again: Fake | None = None) -> Fake:
-        """A fake decoder of `slots` slots; with `again` behind the address of one that has ended."""
+    async def fake(self, *flags: str, slots: int = 1, again: Fake | None = None, actions: bool = True) -> Fake:
+        """A fake decoder of `slots` slots, with slot actions; with `again` behind the address of one that has ended."""
         name = self._name("decoder")
         control, pipe = self.folders.scratch / f"{name}.sock", self.folders.scratch / f"{name}.out"
         port = str(free_port() if again is None else again.port)
@@ -159,8 +160,7 @@ class Stage:
             flags = again.flags
         else:
             flags = ("-m", "toy", "-np", str(slots), "-c", str(slots * 2048), "--cache-ram", "0", *flags)
-            if "--slot-save-path" not in flags:
-                flags += ("--slot-save-path", str(self.folders.slots))
+            flags += ("--slot-save-path", str(self.folders.slots)) if actions else ()
         warm = await self.session.warm()
         process = await warm.start(
             "decoder", name, ["--port", port, "--control", str(control), *flags],
@@ -176,15 +176,18 @@ class Stage:
         environment = {**base_env("build", self.folders), "PYTHONPATH": str(ROOT), **(env or {})}
         process = await self.session.guardian.start(
             name, [ROUTER, "serve", "--port", "0", *flags], env=environment, cwd=self.folders.cwd,
-            log=self.evidence / f"{name}.log", ready=BOUND if bound else LISTENING,
+            log=self.evidence / f"{name}.log", ready=BOUND if bound else SERVING,
         )  # fmt: skip
         self._running.append(process)
-        match = await process.ready(READY_S)
-        return Router(process, match["url"] or match["also"], self)
+        return Router(process, (await process.ready(READY_S))["url"], self)
 
     def handing_over(self, *more: str) -> tuple[str, ...]:
         """A router's flags for the fake provider and the state-file route."""
         return ("--provider", PROVIDER, "--slot-save-path", str(self.folders.slots), *more)
+
+    def adopt(self, process: Process) -> None:
+        """A process that somebody else started ends with the others."""
+        self._running.append(process)
 
     async def below(self, text: str) -> list[int]:
         """The processes of this session whose command starts with `text`."""
