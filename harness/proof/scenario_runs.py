@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from harness.profiles import Build
 from harness.proof.contenders import contender
+from harness.proof.history import History, default_file, keep_and_tell
 from harness.proof.report import Report
-from harness.proof.run_folder import new_run_folder
+from harness.proof.run_folder import new_run_folder, write_result
 from harness.proof.schedule import Job, interleaved
 from harness.proof.series import Conclude, Series
 from harness.result import RunResult, ScenarioResult
@@ -52,4 +55,17 @@ def run_series(
             names=lambda scenario: (scenario.suite, scenario.name),
             enough=enough,
         )
-        return series.run()
+        result = series.run()
+    return _with_history(result, scenarios)
+
+
+def _with_history(result: RunResult, scenarios: Sequence[Scenario]) -> RunResult:
+    """The result with what earlier runs of the same builds said otherwise."""
+    files = {(scenario.suite, scenario.name): scenario.file for scenario in scenarios}
+    notes = keep_and_tell(History(default_file()), result, files)
+    if not notes:
+        return result
+    result = replace(result, notes=(*result.notes, *notes))
+    with suppress(OSError):  # the series has said so already
+        write_result(Path(result.folder), result)
+    return result
