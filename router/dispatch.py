@@ -173,6 +173,10 @@ class Dispatcher:
         try:
             answer = await seat.eraser.erase(seat.lease.slot.id, exchange.deadline.cut(self._config.timeouts.share))
             reason = "" if answer.ok else f"{answer.status}: {one_line(answer.body)}"
+        except Unreachable as error:
+            words = f"the decoder cannot be reached: {error}"
+            self._decoders.unreachable(seat.decoder, words)
+            raise DecoderGone(503, "unavailable_error", words, RETRY_AFTER_S) from None
         except DecoderError as error:
             reason = str(error)
         if reason:

@@ -171,7 +171,10 @@ class Parts:
         key, child = _first(keys.decoder), self._config.child
         if child is None:
             clients = [DecoderClient(url, key, self._tls) for url in self._config.decoders]
-            engines = [engine_at(at, http) for at, http in zip(self._config.engine_decode, clients, strict=False)]
+            engines = [
+                engine_at(at, http, self._config.timeouts.share)
+                for at, http in zip(self._config.engine_decode, clients, strict=False)
+            ]
             return list(map(Decoder, count(), clients, engines or repeat(None))), None
         port = free_port()
         decoder = Decoder(0, DecoderClient(f"http://127.0.0.1:{port}", key))
@@ -202,7 +205,11 @@ class Parts:
         leases = Leases(SlotTable(), UNBOUNDED)
         janitor = Janitor(leases, self._log, config.timeouts.share)
         return EngineSurroundings(
-            engine_at(config.engine_prefill, http), leases, janitor, config.timeouts, self.metrics
+            engine_at(config.engine_prefill, http, config.timeouts.share),
+            leases,
+            janitor,
+            config.timeouts,
+            self.metrics,
         )
 
     def _watch_gauges(self) -> None:

@@ -23,7 +23,7 @@ from wire.hydra import Op
 from wire.hydra_identity import Identity
 from wire.hydra_meta import SlotMeta, decode_info, decode_slot_meta
 
-LOOK_S = 5.0
+MOST_LOOK_S = 5.0
 """As long as an engine itself waits for INFO and STATE_META."""
 BACKOFF_S = (0.1, 0.5, 2.0)
 """Pauses before another try, each up to a quarter longer or shorter."""
@@ -50,17 +50,18 @@ class Look:
         return self.slot is not None and (self.slot.is_processing or self.slot.is_transferring)
 
 
-def engine_at(address: str, http: DecoderClient) -> Engine:
-    """The engine at HOST:PORT, with its HTTP side."""
-    return Engine(Address(*check_address("engine", address)), http, Random(secrets.randbits(64)))
+def engine_at(address: str, http: DecoderClient, look_s: float) -> Engine:
+    """The engine at HOST:PORT, with its HTTP side; it is given `look_s` to say something of itself."""
+    return Engine(Address(*check_address("engine", address)), http, look_s, Random(secrets.randbits(64)))
 
 
 class Engine:
     """An engine's RPC side beside its HTTP side."""
 
-    def __init__(self, address: Address, http: DecoderClient, random: Random) -> None:
+    def __init__(self, address: Address, http: DecoderClient, look_s: float, random: Random) -> None:
         self.address = address
         self.http = http
+        self.look_s = min(look_s, MOST_LOOK_S)
         self._random = random
         self._permits = asyncio.Semaphore(MAX_SESSIONS)
         self._cannot: dict[Op, float] = {}
@@ -119,7 +120,7 @@ class Engine:
         """INFO and STATE_META. Unreachable: no connection; whatever else goes wrong leaves things unknown."""
         merged = info and self.can(Op.DECODE) and await self._merged(session, deadline)
         try:
-            answer = await session.call(Op.STATE_META, slot, deadline.cut(LOOK_S))
+            answer = await session.call(Op.STATE_META, slot, deadline.cut(self.look_s))
             return Look(merged, decode_slot_meta(answer.meta) if answer.ok else None)
         except Unreachable:
             raise
@@ -128,7 +129,7 @@ class Engine:
 
     async def _merged(self, session: Session, deadline: Deadline) -> bool:
         try:
-            answer = await session.call(Op.INFO, 0, deadline.cut(LOOK_S))
+            answer = await session.call(Op.INFO, 0, deadline.cut(self.look_s))
             return answer.ok and decode_info(answer.meta).merged_decode
         except Unreachable:
             raise

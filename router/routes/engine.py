@@ -17,7 +17,7 @@ from enum import Enum, auto
 
 from router.config import Timeouts
 from router.deadline import Deadline, happens
-from router.engines.engine import BACKOFF_S, LOOK_S, Engine, Look
+from router.engines.engine import BACKOFF_S, Engine, Look
 from router.engines.identity import Verdict, judge
 from router.engines.results import CORRUPT, Stored
 from router.engines.rpc import Session, status_word
@@ -318,7 +318,7 @@ class EngineHandoff:
             connection.settled(ok=True)
             if not connection.reusable:
                 return False
-            await session.call(Op.STATE_META, self.slot, self.deadline.cut(LOOK_S))
+            await session.call(Op.STATE_META, self.slot, self.deadline.cut(self.engine.look_s))
         except DecoderError:
             return False
         return True
