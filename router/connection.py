@@ -230,7 +230,7 @@ class Pool:
         except TimeoutError:
             raise Unreachable(f"no connection within {CONNECT_TIMEOUT_S:g} s") from None
         except ssl.SSLError as error:
-            raise Unreachable(f"no TLS with it: {error.reason or error}") from None
+            raise Unreachable(_tls_reason(error)) from None
         except OSError as error:
             raise Unreachable(_reason(error)) from None
         if transport.get_extra_info("sockname") == transport.get_extra_info("peername"):
@@ -241,8 +241,12 @@ class Pool:
         return connection
 
 
-def _reason(error: OSError) -> str:
-    """By number where there is one: the loops word it differently."""
+def _tls_reason(error: ssl.SSLError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {error.verify_message}"
+    return f"no TLS with it: {error.reason or error}"
+
+
+def _reason(error: OSError) -> str:
+    """By number where there is one: the loops word it differently."""
     return os.strerror(error.errno).lower() if error.errno is not None and error.errno > 0 else str(error)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
@@ -68,6 +69,20 @@ def _whole(upstream: Upstream, body: bytes, exchange: Exchange, judge: Judge, st
 def _headers(upstream: Upstream, exchange: Exchange) -> dict[str, str]:
     passed = {shown: upstream.headers[name] for name, shown in _PASSED_ON.items() if name in upstream.headers}
     return {**passed, **exchange.headers()}
+
+
+async def written(writing: Coroutine[Any, Any, None], client: BaseRequest, seconds: float) -> None:
+    """Waits until the client has taken what is written. ConnectionResetError: it did not, and is given up.
+
+    A client that does not read is given as long as a decoder that does not write.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            await writing
+    except TimeoutError:
+        if client.transport is not None:
+            client.transport.abort()
+        raise ConnectionResetError("the client does not read") from None
 
 
 class _Stream:
@@ -131,17 +146,12 @@ class _Stream:
         return chunk
 
     async def _write(self, response: web.StreamResponse, chunk: bytes) -> None:
-        """A client that does not read is given as long as a decoder that does not write."""
         data = self._held.receive(chunk) if self._held is not None else chunk
-        if not data:
-            return
-        try:
-            async with asyncio.timeout(self._exchange.deadline.cut(self._timeouts.stream)):
-                await response.write(data)
-        except TimeoutError:
-            if self._client.transport is not None:
-                self._client.transport.abort()
-            raise ConnectionResetError("the client does not read") from None
+        if data:
+            await self._out(response.write(data))
+
+    async def _out(self, writing: Coroutine[Any, Any, None]) -> None:
+        await written(writing, self._client, self._exchange.deadline.cut(self._timeouts.stream))
 
     async def _end(self, response: web.StreamResponse) -> web.StreamResponse:
         self._exchange.timings = self._watch.timings()
@@ -153,8 +163,8 @@ class _Stream:
         if self._held is not None:
             if use is Use.LOST:
                 return await self._break(response, "the handed-over KV was not used by the decoder (--strict)")
-            await response.write(self._held.held)
-        await response.write_eof()
+            await self._out(response.write(self._held.held))
+        await self._out(response.write_eof())
         return response
 
     async def _break(self, response: web.StreamResponse, why: str) -> web.StreamResponse:
@@ -164,7 +174,7 @@ class _Stream:
         # A cut event must not swallow the frame.
         lead = b"\n\n" if self._watch.in_event else b""
         if self._client.transport is not None:
-            await response.write(lead + frame)
+            await self._out(response.write(lead + frame))
             self._client.transport.close()
         return response
 

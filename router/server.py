@@ -24,6 +24,7 @@ from router.leases import RETRY_AFTER_S
 from router.log import Log
 from router.metrics import Metrics
 from router.one_line import one_line
+from router.relay import written
 from router.request_body import Endpoint, read_request
 
 JSON = "application/json"
@@ -112,7 +113,7 @@ class Front:
         except Exception as error:  # noqa: BLE001 -- the one place where a bug of ours becomes a 500 and a log line
             log.error(one_line("".join(traceback.format_exception(error)).encode(), 4000))
             exchange.status = 500
-            return await send(client, refused(Refusal(500, "server_error", "internal error"), exchange))
+            return await self._send(client, refused(Refusal(500, "server_error", "internal error"), exchange))
         finally:
             exchange.finish(ending, self._metrics)
             self._leave()
@@ -121,9 +122,10 @@ class Front:
         try:
             if self.draining:
                 raise _shutting_down()
-            raw = await self._body(client)
+            raw = await self._body(client, exchange.deadline)
             exchange.started_ns = time.perf_counter_ns()
-            return await send(client, await self._dispatcher.serve(read_request(endpoint, raw), client, exchange))
+            response = await self._dispatcher.serve(read_request(endpoint, raw), client, exchange)
+            return await self._send(client, response)
         except asyncio.CancelledError:
             if not exchange.cut or exchange.first_byte_ms is not None:
                 raise
@@ -140,9 +142,16 @@ class Front:
         exchange.status = refusal.status
         if exchange.reason == NO_REASON:
             exchange.reason = refusal.kind.replace("_", "-")
-        return await send(client, refused(refusal, exchange))
+        return await self._send(client, refused(refusal, exchange))
 
-    async def _body(self, client: BaseRequest) -> bytes:
+    async def _send(self, client: BaseRequest, response: web.StreamResponse) -> web.StreamResponse:
+        """Writes what is not written yet, so that the request's end is said after its last byte."""
+        if isinstance(response, web.Response):
+            await response.prepare(client)
+            await written(response.write_eof(), client, self._config.timeouts.stream)
+        return response
+
+    async def _body(self, client: BaseRequest, deadline: Deadline) -> bytes:
         """Refusal: 413 too large, 408 too slow, 400 cut off."""
         limit = self._config.max_body
         too_large = Refusal(413, "invalid_request_error", f"the request body is larger than {limit} bytes")
@@ -152,7 +161,7 @@ class Front:
             if client.content.is_eof():
                 raw = client.content.read_nowait()
             else:
-                raw = await self._slow_body(client, limit)
+                raw = await self._slow_body(client, limit, deadline)
         except TimeoutError:
             raise Refusal(408, "invalid_request_error", "the request body did not come") from None
         except (web.RequestPayloadError, web.PayloadAccessError) as error:
@@ -161,12 +170,12 @@ class Front:
             raise too_large
         return raw
 
-    async def _slow_body(self, client: BaseRequest, limit: int) -> bytes:
+    async def _slow_body(self, client: BaseRequest, limit: int, deadline: Deadline) -> bytes:
         """A body that is still on its way; what is beyond `limit` is not waited for."""
         parts: list[bytes] = []
         size = 0
         while not client.content.at_eof() and size <= limit:
-            async with asyncio.timeout(self._config.timeouts.stream):
+            async with asyncio.timeout(deadline.cut(self._config.timeouts.stream)):
                 parts.append(await client.content.readany())
             size += len(parts[-1])
         return b"".join(parts)
@@ -187,14 +196,6 @@ class Front:
         self._metrics.in_flight.dec()
         if self.in_flight == 0:
             self.idle.set()
-
-
-async def send(client: BaseRequest, response: web.StreamResponse) -> web.StreamResponse:
-    """Writes what is not written yet, so that the request's end is said after its last byte."""
-    if isinstance(response, web.Response):
-        await response.prepare(client)
-        await response.write_eof()
-    return response
 
 
 def _shutting_down() -> Refusal:

@@ -8,8 +8,6 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from router import guardian
 from router.child_process import MARK, Children, child_environment
 from router.deadline import happens
