@@ -185,6 +185,16 @@ class Stage:
         """A router's flags for the fake provider and the state-file route."""
         return ("--provider", PROVIDER, "--slot-save-path", str(self.folders.slots), *more)
 
+    async def wedging(self, *words: str) -> Fake:
+        """The peer whose work can be stopped; it has no control socket."""
+        name = self._name("wedging")
+        process = await self.session.guardian.start(
+            name, [sys.executable, "-m", "gates.peers.wedging_decoder", *words], cwd=self.folders.cwd, ready=LISTENING,
+            env={**base_env("fake", self.folders), "PYTHONPATH": str(ROOT)}, log=self.evidence / f"{name}.log",
+        )  # fmt: skip
+        self._running.append(process)
+        return Fake(process, (await process.ready(READY_S))["url"], self.folders.scratch, words)
+
     def adopt(self, process: Process) -> None:
         """A process that somebody else started ends with the others."""
         self._running.append(process)
@@ -192,6 +202,15 @@ class Stage:
     async def below(self, text: str) -> list[int]:
         """The processes of this session whose command starts with `text`."""
         return [each["pid"] for each in await self.session.guardian.processes() if each["command"].startswith(text)]
+
+    async def a_process(self, text: str) -> int:
+        """The one process whose command starts with `text`, as soon as there is one."""
+
+        async def one() -> int | None:
+            found = await self.below(text)
+            return found[0] if len(found) == 1 else None
+
+        return await until(EVENT_S, f"one {text!r} to run", one)
 
     async def no_process(self, text: str) -> None:
         """Returns when no process has a command that starts with `text`."""
@@ -204,6 +223,11 @@ class Stage:
     async def kill(self, process: Process) -> None:
         """SIGKILL; returns when it is gone."""
         process.send(signal.SIGKILL)
+        await process.end()
+        await process.read_to_end()
+
+    async def stop(self, process: Process) -> None:
+        """Asks it to end, and sees it gone."""
         await process.end()
         await process.read_to_end()
 

@@ -144,8 +144,7 @@ def test_the_provider_is_killed(session, stage, route):
         )  # fmt: skip
         asking = asyncio.create_task(router.ask(body(FIRST), deadline_s=DEADLINE_S))
         await router.says("provider: hangs")
-        (pid,) = await stage.below("sh -c echo hangs")
-        await session.guardian.kill([pid])
+        await session.guardian.kill([await stage.a_process("sh -c echo hangs")])
         reply = await asking
         alone = await stage.fake()
         assert reply.status == 200

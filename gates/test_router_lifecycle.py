@@ -8,8 +8,8 @@ import sys
 import aiohttp
 import pytest
 
-from gates.commands import ROOT, ROUTER
-from gates.running import GAUGES, LISTENING, READY_S, Stage, body
+from gates.commands import ROUTER
+from gates.running import GAUGES, Stage, body
 from harness.clients import ask
 from harness.plan import Options, base_env, decoder_wrapper
 from harness.session import Session
@@ -41,12 +41,8 @@ async def asked(url, request):
 
 def test_a_wedged_decoder_is_taken_out_by_evidence_and_comes_back(session, stage):
     async def run():
-        peer = await session.guardian.start(
-            "wedging", [sys.executable, "-m", "gates.peers.wedging_decoder"], cwd=stage.folders.cwd, ready=LISTENING,
-            env={**base_env("fake", stage.folders), "PYTHONPATH": str(ROOT)}, log=stage.evidence / "wedging.log",
-        )  # fmt: skip
-        url = (await peer.ready(READY_S))["url"]
-        stage.adopt(peer)
+        wedging = await stage.wedging()
+        peer, url = wedging.process, wedging.url
         other = await stage.fake()
         router = await stage.router("--decoder", url, other.url, "--first-byte-timeout", "1", "--share-timeout", "1")
         await router.shows({ready(url): 1.0, ready(other.url): 1.0})
@@ -120,8 +116,7 @@ def test_a_child_that_crashes_is_started_again_with_backoff(session, stage):
         router = await stage.router("--llama-server", wrapped(stage), "-m", "toy", "--", "-np", "1", "-c", "2048")
         first = await router.ask(body(1))
         for times in (1, 2):
-            (pid,) = await stage.below(f"{sys.executable} -m fakes.decoder_server")
-            await session.guardian.kill([pid])
+            await session.guardian.kill([await stage.a_process(f"{sys.executable} -m fakes.decoder_server")])
             await router.says("the decoder was killed by SIGKILL", times=times)
             refused = await router.ask(body(1))
             assert (refused.status, refused.headers.get("retry-after")) == (503, "1")
@@ -238,8 +233,8 @@ def test_nothing_outlives_a_router_that_ends_in_order(session, stage):
             "--llama-server", str(deaf), "-m", "toy", "--provider", straying, "--", "-np", "1", "-c", "2048"
         )
         assert (await router.ask(body(1))).status == 200
-        assert len(await stage.below("sleep 601")) == 1
-        assert len(await stage.below(f"{sys.executable} -m fakes.decoder_server")) == 1
+        await stage.a_process("sleep 601")
+        await stage.a_process(f"{sys.executable} -m fakes.decoder_server")
         router.process.send(signal.SIGTERM)
         assert await ended(router.process) == 0
         assert await stage.below("sleep 601") == []

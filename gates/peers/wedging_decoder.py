@@ -1,7 +1,8 @@
 """A decoder whose work can die while its `/health` stays green. Standard library alone.
 
-    python -m gates.peers.wedging_decoder
+    python -m gates.peers.wedging_decoder [TIMES]
 
+Its reply is one sentence, TIMES times.
 SIGUSR1: whatever goes through the queue of work (completions, `/slots`, slot actions) is not answered any more, what
 is told about the server is. SIGUSR2: it works again.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import http.server
 import json
 import signal
+import sys
 import threading
 from typing import Any
 
@@ -22,7 +24,7 @@ TOLD: dict[str, Any] = {
     "/props": {"total_slots": 1, "default_generation_settings": {"n_ctx": 2048}, "model_path": "wedging"},
     "/v1/models": {"object": "list", "data": [{"id": "wedging", "object": "model"}]},
 }
-REPLY = {
+REPLY: dict[str, Any] = {
     "id": "1", "object": "text_completion", "model": "wedging", "usage": {"completion_tokens": 1},
     "choices": [{"index": 0, "text": "from the wedging decoder", "finish_reason": "length"}],
     "timings": {"cache_n": 0, "prompt_n": 5, "predicted_n": 1},
@@ -69,7 +71,8 @@ class Server(http.server.ThreadingHTTPServer):
         """A client that left in the middle."""
 
 
-def main() -> None:
+def main(times: str = "1") -> None:
+    REPLY["choices"][0]["text"] *= int(times)
     signal.signal(signal.SIGUSR1, lambda *_: works.clear())
     signal.signal(signal.SIGUSR2, lambda *_: works.set())
     server = Server(("127.0.0.1", 0), Handler)
@@ -78,4 +81,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
