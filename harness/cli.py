@@ -6,14 +6,13 @@ or the result cannot be trusted; 4 vacuous; 130 interrupted.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
+from harness.commands.parser import Parser
 from harness.errors import HarnessError, UsageError
 from harness.near import did_you_mean
 
@@ -31,31 +30,12 @@ COMMANDS = {
     "models": "list, fetch and make models by name",
     "doctor": "say what this machine has of what kvgate can use",
     "schema": "print the JSON Schema of a scenario file",
-    "new": "write a first scenario",
+    "pytest": "the scenarios as pytest items, with a build of your own",
+    "new": "write a first scenario, or a first suite with a mutant",
     "report": "render the result of an earlier run",
 }
 
 USAGE, ERROR, INTERRUPTED = 2, 3, 130
-
-
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, and names near spellings."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog=prog, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter)
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (see {self.prog} --help)")
-
-    def checked(self, words: Sequence[str]) -> argparse.Namespace:
-        """The arguments; an unknown one is named together with what is near."""
-        arguments, unknown = self.parse_known_args(words)
-        if unknown:
-            known = [option for action in self._actions for option in action.option_strings]
-            word = next((each for each in unknown if each.startswith("-")), unknown[0])
-            near = did_you_mean(word.split("=")[0], known) if word.startswith("-") else ""
-            raise UsageError(f"unknown argument {word}{near if 'mean' in near else ''} (see {self.prog} --help)")
-        return arguments
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -46,6 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "real: needs a real llama-server and a model")
     config.stash[_RUNS] = Runs(config)
 
 

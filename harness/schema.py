@@ -12,13 +12,23 @@ from typing import Any
 from harness.checks.shape import EXPECTED, CheckShape
 from harness.scenario import shape
 
+VERSION = 1
+"""Within a version keys are added and never renamed, removed or given another meaning."""
+
+RULE = (
+    "A file that loads with one kvgate loads with every later one of the same schema version: keys are added, and "
+    "never renamed, removed or given another meaning. The names of checks, suites and scenarios are yours."
+)
+
 FILE = Path(__file__).with_name("scenario.schema.json")
 
 
 def schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:kvgate:scenario:{VERSION}",
         "title": "kvgate scenario",
+        "$comment": RULE,
         **shape().schema(),
         "$defs": {
             "check": CheckShape().definition(),

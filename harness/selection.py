@@ -19,7 +19,12 @@ def scenarios_folder() -> Path:
 
 def select(words: Sequence[str]) -> tuple[Scenario, ...]:
     """What `words` name; all there are without any. UsageError for a word that names nothing."""
-    return find([_path(word) for word in words] or [scenarios_folder()])
+    return find(paths(words))
+
+
+def paths(words: Sequence[str]) -> list[Path]:
+    """The files and folders that `words` name; the folder of all suites without any."""
+    return [_path(word) for word in words] or [scenarios_folder()]
 
 
 def _path(word: str) -> Path:

@@ -1,7 +1,7 @@
-"""`kvgate new NAME`: a first scenario to change, in a suite's folder.
+"""`kvgate new SUITE/NAME`: a first scenario to change. `kvgate new suite NAME`: a first suite, with a mutant.
 
-It runs as it is: on a router that hands the prompt over by state file, with one check each from the client's side,
-the decoder's journal and the log.
+They run as they are, on a router that hands the prompt over by state file. The suite's mutant needs nothing of the
+router's own: it has the provider fail, and shows that the suite's checks can go red.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from harness.errors import UsageError
-from harness.scenario import load
+from harness.scenario import find, load
 
 _TEMPLATE = """\
 scenario: {claim}
@@ -32,20 +32,94 @@ checks:
 """
 
 
+_HANDED_OVER = """\
+# A prompt is handed over, and the decoder has one token left to evaluate. `kvgate faults` lists what can go wrong;
+# docs/writing-scenarios.md says what can be looked at.
+scenario: a prompt that was prefilled elsewhere is decoded from its rows
+under_test: router
+provider: {{}}
+requests:
+  - {{prompt: {{tokens: 30}}}}
+checks:
+  the request of {name} is answered:
+    reply: {{status: 200, finish_reason: length, tokens: 16}}
+  the reply of {name} is the plain run's:
+    reply.parity: same
+  the decoder of {name} evaluates one prompt token:
+    decoder.prompt_n: 1
+    count: 1
+"""
+_PROVIDER_FAILS = """\
+# The router is as it was, and nothing can be handed over to it: whoever counts one evaluated token has not looked.
+scenario: a provider that fails is survived
+under_test: router
+provider: {{faults: [provider-exit]}}
+requests:
+  - {{prompt: {{tokens: 30}}}}
+checks:
+  the request of {name} is answered after a provider that failed:
+    reply: {{status: 200, finish_reason: length, tokens: 16}}
+  the decoder of {name} prefills the prompt itself then:
+    decoder.prompt_n: 30
+    count: 1
+"""
+_MUTANT = '''\
+"""Every prefill fails: a check that counts on the handoff has to turn red."""
+
+SUITES = ("{name}/handed_over",)
+PROVIDER_FAULTS = ("provider-exit=3",)
+'''
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = __doc__
-    parser.add_argument("name", metavar="SUITE/NAME", help="the suite's folder and the scenario's name")
-    parser.add_argument("--in", dest="folder", type=Path, default=Path("scenarios"), metavar="DIR",
-                        help="where suites lie (%(default)s)")  # fmt: skip
+    parser.add_argument("words", nargs="+", metavar="SUITE/NAME | suite NAME", help="what is to be written")
+    parser.add_argument(
+        "--in", dest="folder", type=Path, metavar="DIR", help="where suites lie (scenarios unless said)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    match = re.fullmatch(r"([a-z0-9_]+)/([a-z0-9_]+)", arguments.name)
-    if match is None:
-        raise UsageError(f"expected SUITE/NAME of small letters, digits and _, got {arguments.name!r}")
-    suite, name = match.groups()
-    path = arguments.folder / suite / f"{name}.yaml"
-    text = _TEMPLATE.format(name=name, claim=name.replace("_", " "))
+    folder = arguments.folder or Path("scenarios")
+    match arguments.words:
+        case ["suite", name]:
+            return _suite(folder, name)
+        case [word] if match := re.fullmatch(r"([a-z0-9_]+)/([a-z0-9_]+)", word):
+            return _scenario(folder, *match.groups())
+        case _:
+            told = " ".join(arguments.words)
+            raise UsageError(f"expected SUITE/NAME or suite NAME, of small letters, digits and _, got {told!r}")
+
+
+def _scenario(folder: Path, suite: str, name: str) -> int:
+    path = folder / suite / f"{name}.yaml"
+    _write(path, _TEMPLATE.format(name=name, claim=name.replace("_", " ")))
+    load(path)
+    print(f"wrote {path}\nrun it: kvgate run {path} --router kvgate-router")
+    return 0
+
+
+def _suite(folder: Path, name: str) -> int:
+    if not re.fullmatch(r"[a-z0-9_]+", name):
+        raise UsageError(f"a suite's name has small letters, digits and _, got {name!r}")
+    suite, mutants = folder / name, folder / "mutants"
+    texts = {
+        suite / "handed_over.yaml": _HANDED_OVER,
+        suite / "provider_fails.yaml": _PROVIDER_FAILS,
+        mutants / f"{name}_prefill_fails.py": _MUTANT,
+    }
+    for path, text in texts.items():
+        _write(path, text.format(name=name))
+        print(f"wrote {path}")
+    find([suite])
+    build = "--router CMD --profile my-router.yaml"
+    print(f"run it:            kvgate run {suite} {build}")
+    print(f"see it go red:     kvgate prove {suite}/handed_over.yaml {build} --mutants {mutants}")
+    print("kvgate-router needs no profile; docs/other-routers.md says how to write one for another")
+    return 0
+
+
+def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
@@ -54,6 +128,3 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{path} is there already") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
-    load(path)
-    print(f"wrote {path}\nrun it: kvgate run {path} --router kvgate-router")
-    return 0

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.plan import Options
-from harness.profiles import Build, default_profile
+from harness.profiles import Build
 from harness.proof.crossing import BASE
 from harness.proof.mutants import Mutant, Replaces
 from harness.proof.pool import ScenarioJob
@@ -48,12 +48,13 @@ def is_program(mutant: Mutant) -> bool:
     return not mutant.only_faults and mutant.replaces is not Replaces.HARNESS
 
 
-def build_of_mutant(mutant: Mutant) -> Build:
+def build_of_mutant(mutant: Mutant, good: Mapping[Kind, Build]) -> Build:
+    """The mutant's own program, started as the good build of its kind is."""
     root, module = mutant.module
     kinds = {Replaces.DECODER: Kind.DECODER, Replaces.ENGINE: Kind.ENGINE}
     kind = kinds.get(mutant.replaces, Kind.ROUTER)
     path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
-    return Build(mutant.name, (sys.executable, "-m", module), default_profile(kind), {"PYTHONPATH": path})
+    return Build(mutant.name, (sys.executable, "-m", module), good[kind].profile, {"PYTHONPATH": path})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +82,9 @@ class MutantJobs:
         if mutant is not None:
             scenario = _with_faults(scenario, mutant)
             if is_program(mutant) and str(mutant.replaces) == str(scenario.under_test):
-                build = build_of_mutant(mutant)
+                build = build_of_mutant(mutant, self.good)
             elif is_program(mutant):
-                options = Options(stand_ins=((str(mutant.replaces), _stand_in(build_of_mutant(mutant))),))
+                options = Options(stand_ins=((str(mutant.replaces), _stand_in(build_of_mutant(mutant, self.good))),))
         if scenario.under_test is Kind.DECODER and scenario.decoder.faults:
             build = replace(build, env={**build.env, "FAKE_FAULTS": ";".join(scenario.decoder.faults)})
         return ScenarioJob(scenario, build, self.folder / name / scenario.suite / scenario.name, options)

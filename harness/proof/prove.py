@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import harness
+from harness import profiles
 from harness.checks.shape import looks
 from harness.errors import UsageError
 from harness.profiles import Build
@@ -47,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="files, folders or suites; all unless said")
     for kind, module in _GOOD.items():
         parser.add_argument(f"--{kind}", metavar="CMD", help=f"the good {kind} (python -m {module} unless said)")
+    parser.add_argument("--profile", metavar="FILE", help="how the good build, and mutants of its kind, are started")
     parser.add_argument("--mutants", type=Path, metavar="DIR", help="where mutants lie (gates/mutants unless said)")
     parser.add_argument("--mutant", action="append", default=[], metavar="NAME", help="this mutant alone; repeatable")
     parser.add_argument(
@@ -68,17 +70,22 @@ def run(arguments: argparse.Namespace, report: Report) -> tuple[RunResult, int]:
     suites = {scenario.suite for scenario in scenarios}
     if not arguments.full:
         mutants = tuple(each for each in mutants if each.is_meant_for_any(suites) or _is_wanted(each, arguments))
-    good = {kind: getattr(arguments, str(kind)) or f"{sys.executable} -m {module}" for kind, module in _GOOD.items()}
     proof = Proof(
         mutants=mutants,
         scenarios=scenarios,
-        good={kind: build_of(BASE, command, kind=kind, said_by=f"--{kind}") for kind, command in good.items()},
+        good={kind: _good_build(kind, arguments) for kind in _GOOD},
         folder=new_run_folder(arguments.runs, "prove"),
         full=arguments.full,
         keep=not arguments.no_cache,
     )
     result = proof.run(arguments.jobs, report)
     return result, report.show(result)
+
+
+def _good_build(kind: Kind, arguments: argparse.Namespace) -> Build:
+    command = getattr(arguments, str(kind)) or f"{sys.executable} -m {_GOOD[kind]}"
+    own = arguments.profile is not None and profiles.named(arguments.profile).kind is kind
+    return build_of(BASE, command, kind=kind, profile=arguments.profile if own else None, said_by=f"--{kind}")
 
 
 def _is_wanted(mutant: Mutant, arguments: argparse.Namespace) -> bool:
@@ -132,7 +139,7 @@ class Proof:
         used = {scenario.under_test for scenario in self.scenarios}
         watches = {f"{BASE} {kind}": contender(build).provenance for kind, build in self.good.items() if kind in used}
         programs = [mutant for mutant in self.mutants if is_program(mutant)]
-        return watches | {mutant.name: contender(build_of_mutant(mutant)).provenance for mutant in programs}
+        return watches | {mutant.name: contender(build_of_mutant(mutant, self.good)).provenance for mutant in programs}
 
     def _run(self, jobs: MutantJobs, workers: int, listener: Listener, before: Mapping[str, Fingerprint]) -> None:
         def on_result(result: ScenarioResult) -> None:
@@ -179,7 +186,7 @@ class Proof:
         for mutant in self.mutants:
             taken = before.get(mutant.name)
             told = {"says": mutant.says, "suites": list(mutant.suites), "replaces": str(mutant.replaces)}
-            command = build_of_mutant(mutant).command if taken is not None else ()
+            command = build_of_mutant(mutant, self.good).command if taken is not None else ()
             yield BuildInfo(mutant.name, command, (taken.to_json() if taken is not None else {}) | told)
 
     def _notes(
