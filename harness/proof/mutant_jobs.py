@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.plan import Options
-from harness.profiles import Build
+from harness.profiles import Build, default_profile
 from harness.proof.crossing import BASE
 from harness.proof.mutants import Mutant, Replaces
 from harness.proof.pool import ScenarioJob
@@ -54,7 +54,8 @@ def build_of_mutant(mutant: Mutant, good: Mapping[Kind, Build]) -> Build:
     kinds = {Replaces.DECODER: Kind.DECODER, Replaces.ENGINE: Kind.ENGINE}
     kind = kinds.get(mutant.replaces, Kind.ROUTER)
     path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
-    return Build(mutant.name, (sys.executable, "-m", module), good[kind].profile, {"PYTHONPATH": path})
+    profile = good[kind].profile if kind in good else default_profile(kind)
+    return Build(mutant.name, (sys.executable, "-m", module), profile, {"PYTHONPATH": path})
 
 
 @dataclass(frozen=True, slots=True)
