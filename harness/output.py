@@ -101,10 +101,10 @@ class Output:
         room = FILE_BYTES - self._written
         if len(data) > room:
             self.incomplete = f"{self.path.name} was cut at {FILE_BYTES >> 20} MiB"
-        kept = data[: max(room, 0)]
-        if kept:
-            self._file.write(kept)
-            self._written += len(kept)
+        try:
+            self._written += self._file.write(data[: max(room, 0)])
+        except OSError as error:  # a full disk holds up no process: its output is read on, and the record says so
+            self.incomplete = self.incomplete or f"{self.path.name} cannot be written: {error.strerror}"
 
     def _grow(self, part: bytes) -> None:
         self._partial += part[: max(0, LINE_BYTES - len(self._partial))]
