@@ -14,7 +14,7 @@ NEW := $(BIN)/kvgate-router
 # Runs a stage and says how long it took.
 stage = @printf '\n== %s\n' '$(1)'; start=$$SECONDS; $(2); printf '== %s: %s s\n' '$(1)' "$$((SECONDS - start))"
 
-.PHONY: venv run test lint unit gates real load bench clean
+.PHONY: venv run test lint unit gates proof prove real load bench clean
 
 venv: .venv/made
 
@@ -41,6 +41,13 @@ unit: venv
 
 gates: venv
 	$(call stage,gates,$(BIN)/pytest gates -n $(WORKERS) -q -m 'not real')
+
+# Every check turns red on some mutant: what CI runs stops a check at its first red; the full cross writes the page.
+proof: venv
+	$(call stage,proof,$(BIN)/kvgate prove -n $(WORKERS))
+
+prove: venv
+	$(call stage,full proof,$(BIN)/kvgate prove --full -n $(WORKERS) --page docs/proof.md)
 
 real: venv
 	$(call stage,real set,KVGATE_REAL=1 $(BIN)/pytest harness gates -n $(WORKERS) -q -m real)
