@@ -11,7 +11,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from harness.bench import fake_decoder, region, router
+from harness.bench import fake_decoder, others, region, router
 from harness.bench.page import Row, page
 from harness.bench.stage import Stage, stage
 
@@ -24,6 +24,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "router-latency": router.latency,
     "router-throughput": router.throughput,
     "router-memory": router.memory,
+    "router-others": others.others,
     "region": region.handoff,
 }
 

@@ -50,10 +50,10 @@ async def latency(stage: Stage) -> list[Row]:
         pair = await _pair(stage, 2, tokenized=tokenized)
         how = f"one connection, median over {_ROUNDS} interleaved rounds of {_ONE_BY_ONE}"
         kind = "tokenized" if tokenized else "no tokenizing"
-        added = await _added_ms(pair, stream=False)
+        added = await added_ms(pair, stream=False)
         rows.append(at_most(f"router: added latency, {kind}", bound, added, " ms", how))
         if not tokenized:
-            added = await _added_ms(pair, stream=True)
+            added = await added_ms(pair, stream=True)
             rows.append(
                 at_most("router: added time to the first streamed chunk, no tokenizing", 0.8, added, " ms", how)
             )
@@ -65,12 +65,12 @@ async def throughput(stage: Stage) -> list[Row]:
     rows = []
     for tokenized, bound in ((False, 0.2), (True, 0.07)):
         pair = await _pair(stage, CONNECTIONS, tokenized=tokenized)
-        requests = [_request(connection) for connection in range(CONNECTIONS)]
-        await _load(pair.router, requests, 3)
+        requests = [chat(connection) for connection in range(CONNECTIONS)]
+        await loaded(pair.router, requests, 3)
         ratios = []
         for _ in range(3):
-            through = await _load(pair.router, requests, 60)
-            alone = await _load(pair.decoder, requests, 60)
+            through = await loaded(pair.router, requests, 60)
+            alone = await loaded(pair.decoder, requests, 60)
             ratios.append(through.requests_per_s / alone.requests_per_s)
         kind = "tokenized" if tokenized else "no tokenizing"
         how = f"{CONNECTIONS} connections, median of 3 interleaved rounds; {through.requests_per_s:.0f} requests/s"
@@ -82,10 +82,10 @@ async def throughput(stage: Stage) -> list[Row]:
 
 async def memory(stage: Stage) -> list[Row]:
     pair = await _pair(stage, CONNECTIONS, tokenized=True)
-    requests = [_request(connection) for connection in range(CONNECTIONS)]
-    await _load(pair.router, requests, _FIRST // CONNECTIONS)
+    requests = [chat(connection) for connection in range(CONNECTIONS)]
+    await loaded(pair.router, requests, _FIRST // CONNECTIONS)
     early, open_early = _resident_bytes(pair.router), _descriptors(pair.router)
-    await _load(pair.router, requests, (_IN_ALL - _FIRST) // CONNECTIONS)
+    await loaded(pair.router, requests, (_IN_ALL - _FIRST) // CONNECTIONS)
     late, open_late = _resident_bytes(pair.router), _descriptors(pair.router)
     await pair.end()
     how = f"{early / 2**20:.1f} MiB after {_FIRST}; descriptors {open_early} then {open_late}"
@@ -103,26 +103,30 @@ async def _pair(stage: Stage, slots: int, *, tokenized: bool) -> Pair:
     return Pair(await stage.router("--decoder", decoder.url, *flags), decoder)
 
 
-def _request(connection: int, *, stream: bool = False) -> bytes:
+def chat(connection: int, *, stream: bool = False) -> bytes:
+    """A chat of this connection's own, not pinned."""
     body = chat_body(connection, 16, stream=stream)
     del body["id_slot"]
+    body["model"] = "toy"
     return post(_CHAT, body)
 
 
-async def _load(server: Server, requests: list[bytes], count: int) -> Load:
+async def loaded(server: Server, requests: list[bytes], count: int) -> Load:
+    """A load in which nothing failed."""
     load = await asyncio.to_thread(run, server.port, requests, count)
     if load.failed:
         raise RuntimeError(f"{load.failed} requests to {server.url} failed")
     return load
 
 
-async def _added_ms(pair: Pair, *, stream: bool) -> float:
-    request = [_request(0, stream=stream)]
-    await _load(pair.router, request, 20)
+async def added_ms(pair: Pair, *, stream: bool) -> float:
+    """What the router adds to one request at a time; for a stream, to its first byte."""
+    request = [chat(0, stream=stream)]
+    await loaded(pair.router, request, 20)
     added = []
     for _ in range(_ROUNDS):
-        through = await _load(pair.router, request, _ONE_BY_ONE)
-        alone = await _load(pair.decoder, request, _ONE_BY_ONE)
+        through = await loaded(pair.router, request, _ONE_BY_ONE)
+        alone = await loaded(pair.decoder, request, _ONE_BY_ONE)
         if stream:
             added.append(through.first_byte_median_ms - alone.first_byte_median_ms)
         else:
