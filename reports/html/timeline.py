@@ -20,6 +20,8 @@ _BAR = 18
 _LANE_GAP = 6
 _AXIS = 24
 _LAST_TICK = 0.93
+# Between the texts of two ticks, as a part of the axis; one that is anchored at its end needs twice as much.
+_LEAST_GAP = 0.12
 # The least width a mark needs for its number, as a part of the axis; about 30 pixels on a narrow phone.
 _LEAST_WIDTH = 0.085
 
@@ -129,11 +131,14 @@ def _axis(scale: Scale, height: int) -> Iterator[str]:
     for silence in scale.breaks:
         x, width = _percent(silence.start), _percent(silence.end - silence.start)
         yield f'<rect class="break" x="{x}" y="0" width="{width}" height="{height - _AXIS}"/>'
+    before = -1.0
     for place, ns in scale.ticks():
-        x = _percent(place)
+        x, at_the_end = _percent(place), place > _LAST_TICK
         yield f'<line class="tick" x1="{x}" x2="{x}" y1="0" y2="{height - _AXIS + 4}"/>'
-        side = ' text-anchor="end"' if place > _LAST_TICK else ""
-        yield f'<text class="time" x="{x}" y="{height - 5}"{side}>{time_text(ns)}</text>'
+        if place - before >= (_LEAST_GAP * 2 if at_the_end else _LEAST_GAP):
+            side = ' text-anchor="end"' if at_the_end else ""
+            yield f'<text class="time" x="{x}" y="{height - 5}"{side}>{time_text(ns)}</text>'
+            before = place
 
 
 def _list(ordered: Sequence[TimelineEvent]) -> Iterator[str]:
