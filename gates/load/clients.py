@@ -56,9 +56,11 @@ async def load(
     seen: list[Seen] = []
 
     async def client() -> None:
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=2)) as http:
+        # The reference closes what has idled for 5 s, so that a connection to it is used once.
+        fresh = aiohttp.TCPConnector(force_close=True)
+        async with aiohttp.ClientSession() as http, aiohttp.ClientSession(connector=fresh) as plain:
             for work in works:
-                one = await _one(http, url, reference, work)
+                one = await _one(http, url, plain, reference, work)
                 seen.append(one)
                 after(one)
 
@@ -68,7 +70,7 @@ async def load(
     return seen
 
 
-async def _one(http: aiohttp.ClientSession, url: str, reference: str, work: Work) -> Seen:
+async def _one(http: aiohttp.ClientSession, url: str, fresh: aiohttp.ClientSession, reference: str, work: Work) -> Seen:
     try:
         async with asyncio.timeout(work.patience_s):
             reply = await ask(http, url + work.path, work.body, DEADLINE_S)
@@ -78,7 +80,7 @@ async def _one(http: aiohttp.ClientSession, url: str, reference: str, work: Work
         return Seen(work, Outcome.BROKEN, reply)
     if reply.status != 200:
         return Seen(work, Outcome.REFUSED, reply)
-    plain = await ask(http, reference + work.path, work.plain_body, DEADLINE_S)
+    plain = await ask(fresh, reference + work.path, work.plain_body, DEADLINE_S)
     if plain.failure or plain.status != 200:
         raise RuntimeError(f"the reference answered {plain.status} {plain.error or plain.failure}")
     return Seen(work, Outcome.SERVED, reply, plain.text)
