@@ -63,7 +63,7 @@ def test_a_handoff_is_verified_only_where_the_decoder_has_no_cache_of_its_own(tm
 
 def test_what_is_prefilled_twice_is_told_of_the_request_itself(tmp_path):
     async def story(front, peer):
-        peer.answers["adopt"] = (400, {"error": {"message": "no"}})
+        peer.answers = {"adopt": (400, {"error": {"message": "no"}})}
         await front.post({"prompt": PROMPT})
         await until(lambda: len(front.requests()) == 1)
         assert f"again={len(PROMPT)}" in front.requests()[0]
