@@ -122,6 +122,7 @@ def test_a_new_suite_is_green_and_known_to_go_red(here):
         "prove", "gates/first/handed_over.yaml", *build, "--mutants", "gates/mutants", "--json", "p.json"
     )
     told = json.loads((here.folder / "p.json").read_text())
+    assert proof.returncode == 1, proof.stdout  # the reply itself is not touched by a provider that fails
     proven = {each["check"] for each in told["comparisons"] if each["verdict"] == "proven"}
     assert "the decoder of first evaluates one prompt token" in proven, proof.stdout
     again = here.kvgate("new", "suite", "first", "--in", "gates")

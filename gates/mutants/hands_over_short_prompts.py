@@ -1,6 +1,7 @@
 """--min-prefill-tokens is ignored: a prompt of a few tokens is handed over, too."""
 
 from dataclasses import replace
+from typing import Any
 
 from router import plans
 from router.cli import main
@@ -12,8 +13,8 @@ SUITES = ("hybrid_route/short_prompt",)
 def mutate() -> None:
     honest = plans.Planner.__init__
 
-    def from_the_first_token(self: plans.Planner, config: Config, *, has_provider: bool) -> None:
-        honest(self, replace(config, min_prefill_tokens=1), has_provider=has_provider)
+    def from_the_first_token(self: plans.Planner, config: Config, *rest: Any, **named: Any) -> None:
+        honest(self, replace(config, min_prefill_tokens=1), *rest, **named)
 
     plans.Planner.__init__ = from_the_first_token  # type: ignore[method-assign]
     plans.surely_shorter = lambda request, n_tokens: False

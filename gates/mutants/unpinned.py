@@ -3,7 +3,7 @@
 from router.cli import main
 from router.routes import plain
 
-SUITES = ("hybrid_kvshare_route", "hybrid_route/good", "hybrid_route/two_requests")
+SUITES = ("hybrid_kvshare_route", "hybrid_route/good", "hybrid_route/two_requests", "hybrid_route/short_prompt")
 
 
 def mutate() -> None:

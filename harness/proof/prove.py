@@ -31,7 +31,7 @@ from harness.proof.run_folder import new_run_folder, write_result
 from harness.proof.series import Listener, Watch, terminating_as_interrupt
 from harness.result import BuildInfo, RunResult, ScenarioResult, Verdict
 from harness.scenario import Kind, Scenario
-from harness.selection import select
+from harness.selection import paths, select
 
 DESCRIPTION = """Runs the scenarios on a good build and on mutants of it, and says which checks are known to go red.
 
@@ -77,6 +77,7 @@ def run(arguments: argparse.Namespace, report: Report) -> tuple[RunResult, int]:
         folder=new_run_folder(arguments.runs, "prove"),
         full=arguments.full,
         keep=not arguments.no_cache,
+        whole_suites=all(path.is_dir() for path in paths(arguments.scenarios)),
     )
     result = proof.run(arguments.jobs, report)
     return result, report.show(result)
@@ -108,6 +109,7 @@ class Proof:
     folder: Path
     full: bool
     keep: bool
+    whole_suites: bool = True
     results: list[ScenarioResult] = field(default_factory=list)
     crossing: Crossing = field(init=False)
     _known: int = 0
@@ -164,7 +166,8 @@ class Proof:
         self, before: Mapping[str, Fingerprint], moved: Sequence[str], uncaught: Sequence[str], cut: str | None
     ) -> RunResult:
         comparisons = self.crossing.comparisons()
-        survivors = (*self.crossing.survivors(), *uncaught)
+        # A mutant may be red in a scenario that was left out: only of whole suites can be said that nobody sees it.
+        survivors = (*(self.crossing.survivors() if self.whole_suites else ()), *uncaught)
         loud = self.crossing.suites_without_a_quiet_mutant(self._log_checks()) if self.full else ()
         verdict = overall(comparisons, tainted=bool(moved), lacking=bool(survivors or loud))
         return RunResult(
