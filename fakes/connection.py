@@ -68,6 +68,7 @@ class Connection(asyncio.Protocol):
         self._waits_for_drain = False
         self._sender: Sender | None = None
         self._closes_after = False
+        self._deaf = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -75,12 +76,14 @@ class Connection(asyncio.Protocol):
         welcome = Welcome.SERVE if self._accepted is None else self._accepted()
         if welcome is Welcome.SERVE:
             self._arm_idle(KEEP_ALIVE_S)
-        elif welcome is Welcome.HOLD:
-            self._transport.pause_reading()
-        else:
+            return
+        self._deaf = True
+        if welcome is not Welcome.HOLD:
             self._cut(CutConnection(reset=welcome is Welcome.RESET))
 
     def data_received(self, data: bytes) -> None:
+        if self._deaf:
+            return
         try:
             self._queue += self._decoder.receive(data)
         except RemoteWireError:
@@ -118,6 +121,11 @@ class Connection(asyncio.Protocol):
         """Cut the connection where it stands."""
         if self._transport is not None:
             self._transport.abort()
+
+    def reset(self) -> None:
+        """Cut the connection where it stands, and say so to the peer."""
+        if self._transport is not None:
+            reset(self._transport)
 
     def _refuse(self) -> None:
         if self._flow is None:
@@ -257,6 +265,7 @@ class Connection(asyncio.Protocol):
             self._next()
 
     def _cut(self, cut: CutConnection) -> None:
+        self._deaf = True
         if cut.reset and self._transport is not None:
             self._queue.clear()
             transport = self._transport

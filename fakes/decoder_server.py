@@ -7,99 +7,41 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import signal
 import socket
 import ssl
 import sys
 import time
-from base64 import b64encode
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from fakes.connection import Connection, Serve
+from fakes.connection import Connection
 from fakes.control import control
 from fakes.decoder import controlled, handle
 from fakes.disk import Disk
+from fakes.door import Door, StartError, unix_socket
+from fakes.effects import Flow
 from fakes.fault import FaultError, Player
 from fakes.flags import FlagError, Options, parse_flags
 from fakes.http1 import Request
 from fakes.journal import Journal
+from fakes.life import Orphan, die, freeze
 from fakes.log import Level, Log
 from fakes.machine import Machine
+from fakes.names import NameSource
 from fakes.point import Point
 from fakes.settings import armed_faults
 from fakes.spec import SpecError, parse_spec
-
-
-class StartError(Exception):
-    """The fake cannot start; the message has been or will be its last line."""
-
-
-class NameSource:
-    """Names of 32 letters and digits that nobody can guess. Chance is fetched in advance: it is a system call."""
-
-    def __init__(self) -> None:
-        self._ready: list[str] = []
-
-    def __call__(self) -> str:
-        if not self._ready:
-            text = b64encode(secrets.token_bytes(24 * 128), b"AB").decode()
-            self._ready = [text[at : at + 32] for at in range(0, len(text), 32)]
-        return self._ready.pop()
-
-
-@dataclass(slots=True)
-class Listeners:
-    """Sockets that are bound and listen already, and the URL of the first."""
-
-    sockets: list[socket.socket]
-    paths: list[str]
-    url: str
-
-    def close(self) -> None:
-        for one in self.sockets:
-            one.close()
-        for path in self.paths:
-            Path(path).unlink(missing_ok=True)
-
-
-def bind(options: Options) -> Listeners:
-    """Every listener of `--host`. StartError when one cannot be bound."""
-    found = Listeners([], [], "")
-    scheme = "https" if options.ssl_cert_file else "http"
-    for host in options.host.split(","):
-        try:
-            if host.endswith(".sock"):
-                bound, here = _unix_socket(host), f"unix://{host}"
-                found.paths.append(host)
-            else:
-                bound = socket.create_server((host, options.port), family=_family(host), backlog=512)
-                here = f"{scheme}://{host}:{bound.getsockname()[1]}"
-        except OSError:
-            found.close()
-            raise StartError(f"couldn't bind HTTP server socket, hostname: {host}, port: {options.port}") from None
-        found.sockets.append(bound)
-        found.url = found.url or here
-    return found
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
-
-
-def _unix_socket(path: str) -> socket.socket:
-    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    bound.bind(path)
-    bound.listen(64)
-    return bound
+from fakes.steps import Accepted, Die, Fate, Freeze, Listening, Load, Ready, Restart, Stopping, Welcome
 
 
 def _control_socket(path: str) -> socket.socket:
     try:
-        return _unix_socket(path)
+        bound = unix_socket(path)
+        bound.listen(64)
+        return bound
     except OSError as error:
         raise StartError(f"cannot listen on the control socket {path}: {error.strerror or error}") from None
 
@@ -113,49 +55,53 @@ class DecoderServer:
         self.journal = journal
         self.player = player
         self.log = log
-        self.machine: Machine | None = None
-        self.status = 0
         self._ended = asyncio.Event()
         self._connections: set[Connection] = set()
+        self._controls: set[Connection] = set()
+        self._restarting = False
+        self._opening: asyncio.Task[None] | None = None
 
     async def run(self) -> int:
         """Serve until a signal; the exit status."""
         loop = asyncio.get_running_loop()
-        listeners = bind(self.options)
+        self._door = Door(self.options)
         servers: list[asyncio.Server] = []
         try:
-            self.machine = self._machine()
-            tls = _tls(self.options)
-            for one in listeners.sockets:
-                make = partial(self._connection, partial(handle, self.machine))
-                if one.family is socket.AF_UNIX:
-                    servers.append(await loop.create_unix_server(make, sock=one, ssl=tls))
-                else:
-                    servers.append(await loop.create_server(make, sock=one, ssl=tls))
+            self.machine = self._machine(self.options)
+            self._tls = _tls(self.options)
+            self.player.changed = self._faults_changed
+            await self._open_or_shut()
             if self.options.control:
-                make = partial(self._connection, partial(control, controlled(self.machine)))
                 control_socket = _control_socket(self.options.control)
-                servers.append(await loop.create_unix_server(make, sock=control_socket))
-                listeners.sockets.append(control_socket)
-                listeners.paths.append(self.options.control)
+                servers.append(await loop.create_unix_server(self._control_connection, sock=control_socket))
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._end, number)
-            self._start_loading(listeners.url)
+            self._start_loading()
             await self._ended.wait()
         finally:
             for server in servers:
-                server.close()
-            for connection in list(self._connections):
+                _close_unix(server, str(self.options.control))
+            self._door.close()
+            for connection in [*self._connections, *self._controls]:
                 connection.abort()
-            listeners.close()
-        await asyncio.wait_for(_all_closed(self._connections), 1.0)
-        return self.status
+        await asyncio.wait_for(_all_closed(self._connections, self._controls), 1.0)
+        return 0
 
-    def _machine(self) -> Machine:
-        spec = parse_spec(self.options.model)
+    def _faults_changed(self) -> None:
+        self._opening = asyncio.get_running_loop().create_task(self._open_or_shut())
+
+    async def _open_or_shut(self) -> None:
+        """The port as the faults have it now."""
+        wanted = self.player.at(Point.LISTEN, Listening()).open and not self._restarting
+        if wanted:
+            await self._door.open(self._connection, self._tls)
+        else:
+            self._door.shut()
+
+    def _machine(self, options: Options) -> Machine:
         machine = Machine(
-            self.options,
-            spec,
+            options,
+            parse_spec(options.model),
             journal=self.journal,
             player=self.player,
             log=self.log,
@@ -164,13 +110,15 @@ class DecoderServer:
             wall_s=time.time,
             new_name=NameSource(),
         )
+        machine.meet = self._meet
+        machine.orphan = Orphan
         shape, inodes = machine.shape, machine.store.inodes
         self.journal.write(
             "start",
             argv=self.argv,
             n_slots=shape.n_slots,
             n_ctx_slot=shape.n_ctx_slot,
-            model=self.options.model,
+            model=options.model,
             kv_inode=inodes[0],
             kv_inodes=inodes,
         )
@@ -180,50 +128,116 @@ class DecoderServer:
         self.log.flush()
         return machine
 
-    def _connection(self, serve: Serve) -> Connection:
-        assert self.machine is not None
+    def _connection(self) -> Connection:
         return Connection(
-            serve, self.log.flush, fds=self.machine.store.fds, on_gone=self._gone, everyone=self._connections
+            self._serve,
+            self.log.flush,
+            fds=self.machine.store.fds,
+            on_gone=self._gone,
+            everyone=self._connections,
+            accepted=self._accepted,
         )
+
+    def _serve(self, request: Request) -> Flow:
+        return handle(self.machine, request)
+
+    def _control(self, request: Request) -> Flow:
+        return control(controlled(self.machine), request)
+
+    def _accepted(self) -> Welcome:
+        return self.player.at(Point.ACCEPT, Accepted()).welcome
+
+    def _control_connection(self) -> Connection:
+        return Connection(self._control, self.log.flush, fds=[], on_gone=self._gone, everyone=self._controls)
 
     def _gone(self, request: Request) -> None:
         self.journal.write("disconnect", path=request.path)
 
-    def _start_loading(self, url: str) -> None:
-        loop = asyncio.get_running_loop()
-        machine = self.machine
-        assert machine is not None
-        ready = partial(self._ready, url)
-        held = machine.holds.reach(Point.LOAD)
-        if held is not None:
-            held.on_set(ready)
-        elif self.options.load_seconds:
-            loop.call_later(self.options.load_seconds, ready)
+    def _start_loading(self) -> None:
+        step = self.player.at(Point.LOAD, Load(self.options.load_seconds))
+        load = partial(self._load, step, self.machine)
+        held = self.machine.holds.reach(Point.LOAD)
+        if held is None:
+            load()
         else:
-            ready()
+            held.on_set(load)
 
-    def _ready(self, url: str) -> None:
-        assert self.machine is not None
-        self.machine.loading = False
+    def _load(self, step: Load, machine: Machine) -> None:
+        loop = asyncio.get_running_loop()
+        if step.die is not None:
+            loop.call_later(step.seconds or 0, self._dies_loading, step.die)
+        elif step.seconds:
+            loop.call_later(step.seconds, self._ready, machine)
+        elif step.seconds is not None:
+            self._ready(machine)
+
+    def _dies_loading(self, how: Die) -> None:
+        self.log.srv(Level.ERROR, "load_model", f"failed to load model, '{self.machine.options.model}'")
+        self._meet(how)
+
+    def _ready(self, machine: Machine) -> None:
+        if machine is not self.machine:
+            return  # started again meanwhile
+        machine.loading = False
         self.log.srv(Level.INFO, "llama_server", "model loaded")
-        self.log.srv(Level.INFO, "llama_server", f"listening on {url}")
-        self.journal.write("ready", url=url)
+        self.log.srv(Level.INFO, "llama_server", f"listening on {self._door.url}")
+        self.journal.write("ready", url=self._door.url)
         self.log.flush()
+        step = self.player.at(Point.READY, Ready())
+        if step.dies_after_s is not None:
+            asyncio.get_running_loop().call_later(step.dies_after_s, self._meet, step.die)
+
+    def _meet(self, fate: Fate) -> None:
+        """What a fault has this process come to."""
+        self.log.flush()
+        if isinstance(fate, Die):
+            die(fate, self.journal, self.player)
+        elif isinstance(fate, Freeze):
+            freeze(self.journal, self.player)
+        elif not self._restarting:
+            self._restarting = True
+            self._door.shut()
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._cut_all)
+            loop.call_later(fate.gone_s, self._back, fate)
+
+    def _cut_all(self) -> None:
+        for connection in list(self._connections):
+            connection.reset()
+
+    def _back(self, restart: Restart) -> None:
+        options = self.options if restart.model is None else replace(self.options, model=restart.model)
+        self.journal.write("restart", model=options.model)
+        holds = self.machine.holds
+        self.machine = self._machine(options)
+        self.machine.holds = holds
+        self._restarting = False
+        self._faults_changed()
+        self._start_loading()
 
     def _end(self, number: int) -> None:
-        assert self.machine is not None
         if self.machine.loading:
             # As the real server, which handles signals only after the load.
             self.journal.write("end", faults=self.player.counts(), signal=number)
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
+        step = self.player.at(Point.STOPPING, Stopping())
+        if step.seconds is None:
+            self.journal.write("end", faults=self.player.counts(), by="fault", signal=number)
+            self.journal.close()
+            return
         self.log.srv(Level.INFO, "llama_server", "cleaning up before exit...")
         self.log.flush()
-        self._ended.set()
+        asyncio.get_running_loop().call_later(step.seconds, self._ended.set)
 
 
-async def _all_closed(connections: set[Connection]) -> None:
-    while connections:
+def _close_unix(server: asyncio.Server, path: str) -> None:
+    server.close()
+    Path(path).unlink(missing_ok=True)
+
+
+async def _all_closed(*connections: set[Connection]) -> None:
+    while any(connections):
         turn = asyncio.get_running_loop().create_future()
         asyncio.get_running_loop().call_later(0.001, turn.set_result, None)
         await turn

@@ -55,7 +55,7 @@ def shape_of(options: Options, spec: ModelSpec) -> Shape:
     return Shape(n_slots, max(1, -(-share // _CONTEXT_STEP)) * _CONTEXT_STEP, unified)
 
 
-def _give_up(flow: Flow) -> None:
+def _give_up(flow: Flow, _: Effect) -> None:
     flow.close()
 
 
@@ -119,8 +119,8 @@ class Machine:
         self._n_tasks = 0
         self.meet: Callable[[Fate], None] = _no_process
         """Ends, stops or restarts the process that this is; whoever runs one says how."""
-        self.orphan: Callable[[Flow], object] = _give_up
-        """Goes on with what a client has left; whoever can drive it alone says how."""
+        self.orphan: Callable[[Flow, Effect], object] = _give_up
+        """Goes on with what a client has left, and what it waits for; whoever can drive it alone says how."""
 
     @property
     def name(self) -> str:

@@ -69,6 +69,7 @@ class _Edited:
     def drive(self, flow: Flow) -> Flow:
         """Everything the flow asks for is passed on, and its answers back to it."""
         value: Any = None
+        effect: Effect = Pause(0)
         try:
             while True:
                 try:
@@ -87,7 +88,7 @@ class _Edited:
             _give_up(flow)
             return END_STREAM
         except ClientGone:
-            self._left(flow)
+            self._left(flow, effect)
             raise
         except BaseException:
             _give_up(flow)
@@ -114,8 +115,8 @@ class _Edited:
             pieces: Iterable[Piece] = (data,)
             for edit in self._out.edits:
                 pieces = _edited(pieces, lambda one, edit=edit: edit.event(self._index, one))  # type: ignore[misc]
-            self._index += 1
             yield from self._send(pieces)
+            self._index += 1
 
     def _end(self) -> Steps:
         if self._out is not None:
@@ -142,13 +143,13 @@ class _Edited:
                 self._machine.meet(Die())
         raise CutConnection(reset=halt is not Halt.CLOSE)
 
-    def _left(self, flow: Flow) -> None:
+    def _left(self, flow: Flow, effect: Effect) -> None:
         """The handler is told that its client has gone, unless a fault has it work on for nobody."""
         step = self._machine.player.at(Point.GONE, GivingUp(), self._machine.asked(self._request))
         if step.gives_up:
             _give_up(flow)
         else:
-            self._machine.orphan(flow)
+            self._machine.orphan(flow, effect)
 
 
 def _give_up(flow: Flow) -> None:

@@ -48,6 +48,7 @@ class Sender:
         self._waiting = bytearray()
         self._sent = 0
         self._head_is_out = False
+        self._last = b""
         self._ended = False
         self._timer: asyncio.TimerHandle | None = None
         self.halted: Halt | None = None
@@ -81,7 +82,8 @@ class Sender:
             self._transport.write(piece)
             self._sent += len(piece)
             del self._waiting[: len(piece)]
-        if self._sending.stop_at is not None and self._sent >= self._sending.stop_at:
+        stop_at = self._sending.stop_at
+        if stop_at is not None and (self._sent >= stop_at or (self._ended and not self._waiting)):
             self.halted = self._sending.halt
             when_flushed(self._transport, lambda: self._done(self.halted))
         elif self._waiting:
@@ -96,6 +98,7 @@ class Sender:
         if self._sending.stop_at is not None:
             size = min(size, self._sending.stop_at - self._sent)
         piece = bytes(self._waiting[:size])
-        # The end of the head can lie across two pieces: what goes out is looked at together with what is left.
-        self._head_is_out = self._head_is_out or self._waiting.find(_HEAD_END, 0, size + 3) in range(max(0, size - 3))
+        if not self._head_is_out:
+            around = self._last + piece
+            self._head_is_out, self._last = _HEAD_END in around, around[-3:]
         return piece

@@ -148,8 +148,8 @@ class Halt(Enum):
 class Sending:
     """How the bytes of an answer get to the socket, the head's included.
 
-    `piece_bytes` at a time with `gap_s` between; with `head_only` the rest goes at once. `stop_at` bytes are sent and
-    then it halts. `gather` keeps all of it back until the answer has ended.
+    `piece_bytes` at a time with `gap_s` between; with `head_only` the rest goes at once. `stop_at` bytes are sent, or
+    all where they are fewer, and then it halts. `gather` keeps all of it back until the answer has ended.
     """
 
     piece_bytes: int | None = None

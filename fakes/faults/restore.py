@@ -50,7 +50,13 @@ def checkpoint(step: Restored, missing: int) -> Restored:
 
 FAULTS = (
     Fault("restore-checkpoint", Point.RESTORED, checkpoint, Value(whole_number(1, 1 << 20), 4, "tokens behind it")),
-    Fault("restore-window", Point.RESTORED, window, Value(whole_number(0, 1 << 20), 64, "rows that are there")),
+    Fault(
+        "restore-window",
+        Point.RESTORED,
+        window,
+        Value(whole_number(0, 1 << 20), 64, "rows that are there"),
+        ("ggml-org/llama.cpp#28194",),
+    ),
     Fault("restore-refuse", Point.RESTORE_ASKED, refuse, reports=("ggml-org/llama.cpp#27068",)),
     Fault("restore-empty", Point.RESTORED, empty, reports=("ggml-org/llama.cpp#26676", "ggml-org/llama.cpp#28194")),
 )

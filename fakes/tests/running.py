@@ -29,28 +29,32 @@ class Running:
         self.control_path = folder / "c.sock"
         words = ["-np", "2", "-c", "2048", "--cache-ram", "0", "--port", "0", "--slot-save-path", str(folder)]
         words += ["--journal", str(self.journal_path), "--control", str(self.control_path), *argv]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "fakes.decoder_server", *words],
-            stderr=subprocess.PIPE,
-            cwd=REPOSITORY,
-            env={**os.environ, **environ},
-        )
-        self.stderr = b""
+        self._stderr_path = folder / "stderr"
+        with self._stderr_path.open("wb") as stderr:  # a pipe would fill, and hold the decoder up
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "fakes.decoder_server", *words],
+                stderr=stderr,
+                cwd=REPOSITORY,
+                env={**os.environ, **environ},
+            )
         self.url = self._wait_for("listening on ").rpartition("listening on ")[2]
         parts = urlsplit(self.url)
         self.address = (str(parts.hostname), int(parts.port or 0))
 
+    @property
+    def stderr(self) -> bytes:
+        return self._stderr_path.read_bytes()
+
     def _wait_for(self, text: str) -> str:
-        assert self.process.stderr is not None
         end = time.monotonic() + DEADLINE_S
         while text not in self.stderr.decode():
-            left = end - time.monotonic()
-            assert left > 0, f"waited {DEADLINE_S} s for {text!r}; stderr: {self.stderr.decode()}"
-            if select.select([self.process.stderr], [], [], left)[0]:
-                data = os.read(self.process.stderr.fileno(), 65536)
-                assert data, f"ended with {self.process.wait()}; stderr: {self.stderr.decode()}"
-                self.stderr += data
-        return next(line for line in self.stderr.decode().splitlines() if text in line)
+            assert time.monotonic() < end, f"waited {DEADLINE_S} s for {text!r}; stderr: {self.stderr.decode()}"
+            if self.process.poll() is not None:
+                break
+            select.select([], [], [], 0.002)
+        found = [line for line in self.stderr.decode().splitlines() if text in line]
+        assert found, f"ended with {self.process.wait()}; stderr: {self.stderr.decode()}"
+        return found[0]
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         connection = http.client.HTTPConnection(*self.address, timeout=DEADLINE_S)
@@ -88,9 +92,7 @@ class Running:
 
     def end(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
-        _, rest = self.process.communicate(timeout=DEADLINE_S)
-        self.stderr += rest
-        return self.process.returncode
+        return self.process.wait(DEADLINE_S)
 
 
 @contextmanager
@@ -102,4 +104,4 @@ def running(folder: Path, *argv: str, **environ: str) -> Iterator[Running]:
     finally:
         if one.process.poll() is None:
             one.process.kill()
-        one.process.communicate()
+        one.process.wait()
