@@ -155,7 +155,6 @@ def test_a_build_that_differs_only_in_timing_is_vacuous(tmp_path):
     (timing,) = json.loads(told.read_text())["timings"]
     assert timing["pairs"] == 3
     assert timing["low"] < timing["ratio"] < timing["high"]
-    assert timing["ratio"] < 1
 
 
 def test_a_build_that_is_red_in_half_its_runs_is_unstable_and_the_rate_is_told(tmp_path):

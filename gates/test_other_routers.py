@@ -14,7 +14,7 @@ import pytest
 
 from gates.commands import AT_MOST_S, ROOT
 
-pytestmark = pytest.mark.xdist_group("the wheel")
+pytestmark = pytest.mark.xdist_group("wheel")
 EXAMPLE = ROOT / "examples" / "other-router"
 PACKAGES = ("wire", "fakes", "router", "harness", "reports", "gates", "scenarios")
 
