@@ -29,7 +29,7 @@ class ToyModel:
 
     def __init__(self, spec: ModelSpec) -> None:
         self.spec = spec
-        self.tokenizer = Tokenizer(spec.vocab)
+        self.tokenizer = Tokenizer(spec.vocab, bos=spec.bos == 1)
         self.n_tensors = 2 * spec.layers
         self.cell_bytes = self.n_tensors * spec.row_bytes
         self._seed_sum = spec.seed & 0xFFFFFFFF

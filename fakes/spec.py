@@ -34,7 +34,10 @@ class SpecError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """A toy model. `eos`: one answer token in so many ends the reply, 0 for never. `ctx`: what `-c 0` means."""
+    """A toy model. `eos`: one answer token in so many ends the reply, 0 for never. `ctx`: what `-c 0` means.
+
+    `bos`: whether a token stands in front of every text, 1 or 0.
+    """
 
     seed: int = 1
     layers: int = 2
@@ -42,6 +45,7 @@ class ModelSpec:
     vocab: int = 2048
     ctx: int = 4096
     eos: int = 0
+    bos: int = 1
     kind: Kind = Kind.DENSE
 
     def __post_init__(self) -> None:
@@ -57,6 +61,7 @@ _BOUNDS = (
     ("vocab", MIN_VOCAB, MAX_VOCAB),
     ("ctx", 256, 1 << 20),
     ("eos", 0, 1 << 20),
+    ("bos", 0, 1),
 )
 
 

@@ -34,10 +34,11 @@ _CONSONANTS, _VOWELS, _LETTERS = "bcdfghjklmnprstvwz", "aeiou", "abcdefghijklmno
 
 
 class Tokenizer:
-    """One vocabulary of `vocab` tokens, the same for the same number everywhere."""
+    """One vocabulary of `vocab` tokens, the same for the same number everywhere. `bos`: texts begin with BOS."""
 
-    def __init__(self, vocab: int) -> None:
+    def __init__(self, vocab: int, *, bos: bool = True) -> None:
         self.vocab = vocab
+        self.bos = bos
         self._pieces: list[bytes] = [special.encode() for special in SPECIALS]
         self._pieces += [bytes((byte,)) for byte in range(256)]
         self._pieces += islice(_made_pieces(), vocab - len(self._pieces))
@@ -48,8 +49,8 @@ class Tokenizer:
         """Ids of the pieces that read as a word with a space in front: what the toy model answers with."""
 
     def encode(self, text: str, *, add_special: bool = False, parse_special: bool = True) -> list[int]:
-        """The ids of `text`, BOS in front with `add_special`. UnicodeEncodeError for a lone surrogate."""
-        ids = [BOS_ID] if add_special else []
+        """The ids of `text`, BOS in front with `add_special` if there is one. UnicodeEncodeError: a lone surrogate."""
+        ids = [BOS_ID] if add_special and self.bos else []
         if parse_special and "<" in text:
             for part in _SPECIAL.split(text):
                 if part in SPECIALS:
