@@ -82,6 +82,9 @@ class Addresses:
     decoder_url: str = ""
     more_decoder_urls: tuple[str, ...] = ()
     prefill_url: str = ""
+    engine_prefill_url: str = ""
+    engine_prefill_rpc: str = ""
+    engine_decode_rpc: str = ""
     port: int = 0
     rpc_port: int = 0
     model: str = TOY
@@ -139,6 +142,9 @@ def template_values(folders: Folders, addresses: Addresses) -> dict[str, str]:
         "rpc_port": str(addresses.rpc_port),
         "decoder_url": addresses.decoder_url,
         "prefill_url": addresses.prefill_url,
+        "engine_prefill_url": addresses.engine_prefill_url,
+        "engine_prefill_rpc": addresses.engine_prefill_rpc,
+        "engine_decode_rpc": addresses.engine_decode_rpc,
         "model": addresses.model,
         "slot_save_path": str(folders.slots),
         "files": str(folders.files),
@@ -153,12 +159,14 @@ def build_argv(scenario: Scenario, build: Build, folders: Folders, addresses: Ad
     words += profile.own_decoder if router.own_decoder else profile.attach
     for url in addresses.more_decoder_urls:
         words += [word.replace("{decoder_url}", url) for word in profile.attach]
-    if router.slot_save and scenario.decoder.slot_save:
+    if router.slot_save and scenario.decoder.slot_save and scenario.engine_decode is None:
         words += profile.slot_save
     if scenario.provider is not None:
         words += profile.provider
     elif scenario.prefill is not None:
         words += profile.prefill
+    if scenario.engine_decode is not None:
+        words += profile.engines
     if router.kv_share is not None:
         words += profile.kv_share if router.kv_share else profile.no_kv_share
     values = _build_values(scenario, folders, addresses, options)

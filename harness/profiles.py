@@ -12,6 +12,8 @@ filled in by `harness.plan`; a brace that is meant is written twice.
     {slot_save_path}   the folder for slot files
     {provider_command} the provider's command as one shell word
     {prefill_url}      where the prefill decoder is
+    {engine_prefill_url}, {engine_prefill_rpc}, {engine_decode_rpc}
+                       where the engines are that a router is put before; the decoding one's HTTP side is {decoder_url}
     {tmp}              a private folder for temporary files
 """
 
@@ -26,10 +28,10 @@ from typing import Any
 from harness import marked_yaml
 from harness.errors import UsageError
 from harness.near import did_you_mean
-from harness.scenario import PROVIDER_TEMPLATES, Kind
+from harness.scenario import ENGINE_TEMPLATES, PROVIDER_TEMPLATES, Kind
 from harness.shapes import Fields, Key, ListOf, MapOf, OneOf, Place, Regex, Shape, Template, Text
 
-TEMPLATES = (*PROVIDER_TEMPLATES, "slots", "provider_command", "decoder_command")
+TEMPLATES = (*PROVIDER_TEMPLATES, *ENGINE_TEMPLATES, "slots", "provider_command", "decoder_command")
 """What may stand in braces in a profile."""
 
 
@@ -63,6 +65,7 @@ class Profile:
     slot_save: tuple[str, ...] = ()
     provider: tuple[str, ...] = ()
     prefill: tuple[str, ...] = ()
+    engines: tuple[str, ...] = ()
     kv_share: tuple[str, ...] = ()
     no_kv_share: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
@@ -83,11 +86,15 @@ KVGATE_ROUTER = Profile(
     kind=Kind.ROUTER,
     ready=ReadyLine(re.compile(r"listening on (?P<url>http://\S+)")),
     argv=("serve", "--host", "127.0.0.1", "--port", "0"),
-    attach=("--decoder", "{decoder_url}"),
+    attach=("--decoder", "{decoder_url}", "--decoder-cache-ram", "0"),
     own_decoder=("--llama-server", "{decoder_command}", "-m", "{model}"),
     slot_save=("--slot-save-path", "{slot_save_path}"),
     provider=("--provider", "{provider_command}"),
     prefill=("--prefill-url", "{prefill_url}"),
+    engines=(
+        *("--engine-prefill", "{engine_prefill_rpc}", "--engine-prefill-url", "{engine_prefill_url}"),
+        *("--engine-decode", "{engine_decode_rpc}"),
+    ),
     kv_share=("--kv-share",),
     no_kv_share=("--no-kv-share",),
 )
@@ -141,6 +148,7 @@ _KEYS: dict[str, Key[Any]] = {
     "slot_save": Key(_WORDS, "how it is told the slot-save folder"),
     "provider": Key(_WORDS, "how it is told its provider"),
     "prefill": Key(_WORDS, "how it is told where the prefill decoder is"),
+    "engines": Key(_WORDS, "how it is told where its engines are"),
     "kv_share": Key(_WORDS, "turns the shared route on"),
     "no_kv_share": Key(_WORDS, "turns the shared route off"),
     "env": Key(MapOf(Template(TEMPLATES)), "variables, templates allowed"),

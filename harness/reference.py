@@ -16,7 +16,7 @@ import aiohttp
 
 from harness.build_process import free_port, start_build, wait_ready
 from harness.clients import Turns, ask, request_body
-from harness.decoders import Decoder, start_decoder
+from harness.decoders import Decoder, start_decoder, start_engine
 from harness.errors import HarnessError
 from harness.plan import Addresses, Folders, Options, build_argv, build_env, model_of, needs_port
 from harness.profiles import Build
@@ -24,6 +24,7 @@ from harness.prompts import sized
 from harness.record import Plain, read_journal
 from harness.scenario import (
     Endpoint,
+    EngineSpec,
     Kind,
     NextTurn,
     NoPrompt,
@@ -112,6 +113,10 @@ async def _decoder_of_its_own(
 ) -> Decoder:
     """Same build and flags as the decoder of the run, without its faults."""
     if scenario.under_test is Kind.ROUTER:
+        if scenario.engine_decode is not None:
+            plain = EngineSpec(model=scenario.engine_decode.model)
+            engine = await start_engine(session, plain, "decoder", own, scenario.seed)
+            return Decoder(engine.process, engine.url, plain.model, journaled=True)
         spec = replace(scenario.decoder, faults=())
         return await start_decoder(session, spec, "decoder", own, options, scenario.seed)
     addresses = Addresses(port=free_port() if needs_port(build) else 0, model=model_of(scenario, options))
@@ -125,7 +130,8 @@ async def _decoder_of_its_own(
 def _wanted(scenario: Scenario, build: Build, options: Options, plain: bool) -> list[_Wanted]:
     followed = {spec.prompt.follows for spec in scenario.requests if isinstance(spec.prompt, NextTurn)}
     decoder = replace(scenario.decoder, faults=())
-    shaping = f"{decoder!r} {options.model!r} {options.decoder_args!r} {options.program('decoder')!r}"
+    engine = scenario.engine_decode.model if scenario.engine_decode is not None else None
+    shaping = f"{decoder!r} {engine!r} {options.model!r} {options.decoder_args!r} {options.program('decoder')!r}"
     if scenario.under_test is not Kind.ROUTER:
         shaping += f" {build!r}"
     found: dict[str, _Wanted] = {}

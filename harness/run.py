@@ -232,8 +232,13 @@ class Run:
     async def _addresses(self, model: str = "") -> Addresses:
         decoder, prefill = self._decoders.get("decoder"), self._decoders.get("prefill")
         urls = [self._decoders[who].url for who in self.scenario.decoders if who in self._decoders]
+        engines = {who: (engine.url, engine.rpc) for who, engine in self._engines.items()}
+        prefill_engine, decode_engine = (engines.get(who, ("", "")) for who in ("engine_prefill", "engine_decode"))
         return Addresses(
-            decoder_url=decoder.url if decoder is not None else "",
+            decoder_url=decoder.url if decoder is not None else decode_engine[0],
+            engine_prefill_url=prefill_engine[0],
+            engine_prefill_rpc=prefill_engine[1],
+            engine_decode_rpc=decode_engine[1],
             more_decoder_urls=tuple(urls[1:]),
             prefill_url=prefill.url if prefill is not None else "",
             port=free_port() if needs_port(self.build) else 0,
@@ -277,8 +282,18 @@ class Run:
             pid = self._pid_in_journal(who)
             os.kill(pid, act.number)
         self._signalled.setdefault(who, set()).add(process.pid if process is not None else pid)
+        if act.number is signal.SIGKILL and who == "build":
+            self._children_go_too()
         if act.number is signal.SIGKILL and process is not None:
             await within(_SMALL_GET_S, f"the end of {who}", asyncio.shield(process.exited))
+
+    def _children_go_too(self) -> None:
+        """What a build had started ends with it, and cannot write the end of its journal."""
+        for who in ("decoder", "provider"):
+            if who not in self._decoders:
+                journal = read_journal(self.folders.evidence / f"{who}.jsonl", ended=False)
+                pids = {event.fields.get("pid") for event in journal.events if event.event == "start"}
+                self._signalled.setdefault(who, set()).update(pid for pid in pids if isinstance(pid, int))
 
     def _pid_in_journal(self, who: str) -> int:
         journal = read_journal(self.folders.evidence / f"{who}.jsonl", ended=False)
@@ -294,6 +309,8 @@ class Run:
             raise HarnessError(f"the {who} is not the harness's to start")
         await within(_SMALL_GET_S, f"the end of {who}, before it is started again", asyncio.shield(process.exited))
         if who == "build":
+            # Its decoder ended with it, and may not have come to tidy up.
+            (self.folders.scratch / "decoder.sock").unlink(missing_ok=True)
             await self._restart(_AS_IT_WAS)
             return
         former, nth = self._decoders[who], self._nth(who) + 1
@@ -304,8 +321,7 @@ class Run:
         await process.read_to_end()
         process.output.close()
         self._former.append((who, process))
-        with contextlib.suppress(FileNotFoundError):
-            (self.folders.scratch / f"{who}.sock").unlink()
+        (self.folders.scratch / f"{who}.sock").unlink(missing_ok=True)
         started = await start_decoder(
             self.session, spec, who, self.folders, self.options, self.scenario.seed, again=(nth, port)
         )

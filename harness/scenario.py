@@ -57,7 +57,8 @@ PROVIDER_TEMPLATES = (
 )
 """What may stand in braces in a provider's command."""
 
-ROUTER_TEMPLATES = (*PROVIDER_TEMPLATES, "files")
+ENGINE_TEMPLATES = ("engine_prefill_url", "engine_prefill_rpc", "engine_decode_rpc")
+ROUTER_TEMPLATES = (*PROVIDER_TEMPLATES, "files", *ENGINE_TEMPLATES)
 """What may stand in braces in the flags of a router under test."""
 
 MORE_DECODERS = 3
@@ -219,7 +220,9 @@ class Scenario:
 
     @property
     def decoders(self) -> Mapping[str, DecoderSpec]:
-        """The decoders that a router is given, by the names of their journals."""
+        """The decoders that a router is given, by the names of their journals. Engines stand in their place."""
+        if self.engine_decode is not None:
+            return {}
         more = {f"decoder{number}": spec for number, spec in enumerate(self.more_decoders, 2)}
         return {"decoder": self.decoder, **more}
 
@@ -443,6 +446,7 @@ def load(path: Path) -> Scenario:
     values["steps"] = steps_named(values.get("steps", ()))
     scenario = Scenario(file=path, **values)
     _check_steps(scenario, node)
+    _check_engines(scenario, node)
     _check_requests(scenario, node)
     _check_interventions(scenario, node)
     _check_budget(scenario, node)
@@ -487,6 +491,18 @@ def _check_steps(scenario: Scenario, node: Node) -> None:
         place.refuse(_at(node, "steps"), "a step is done to the peer, and there is no `peer`")
     for problem in step_problems(scenario.steps):
         place.refuse(_at(node, "steps"), problem)
+
+
+def _check_engines(scenario: Scenario, node: Node) -> None:
+    if (scenario.engine_prefill is None) != (scenario.engine_decode is None):
+        Place(scenario.file).refuse(_at(node, "engine_prefill"), "engine_prefill and engine_decode belong together")
+    if scenario.engine_decode is None:
+        return
+    if scenario.under_test is not Kind.ROUTER:
+        Place(scenario.file).refuse(_at(node, "engine_decode"), "engines stand behind a router: `under_test: router`")
+    for key in ("decoder", "more_decoders", "provider", "prefill"):
+        if _at(node, key) is not node:
+            Place(scenario.file, (key,)).refuse(_at(node, key), "engines stand in its place")
 
 
 def _check_requests(scenario: Scenario, node: Node) -> None:

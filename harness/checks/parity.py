@@ -22,6 +22,7 @@ from harness.shapes import OneOf
 NEAR_TIE = 0.01
 """Margins in log probability under this are rounding: two right builds may choose differently."""
 
+_ENGINE = "engine_decode"
 _DECODERS = ("decoder", "decoder2", "decoder3", "decoder4")
 
 FEWEST_COMPARED = 4
@@ -96,7 +97,8 @@ def _with_text(compared: Compared, exchange: Exchange, plain: Plain) -> Compared
 
 
 def _decoded(record: Record, exchange: Exchange) -> tuple[int, ...] | Unseen:
-    journals = [whole_journal(record, who) for who in _DECODERS if who in record.journals or who == "decoder"]
+    served = _DECODERS if _ENGINE not in record.journals else (_ENGINE,)
+    journals = [whole_journal(record, who) for who in served if who in record.journals or who == "decoder"]
     unseen = next((each for each in journals if isinstance(each, Unseen)), None)
     if unseen is not None:
         return unseen
@@ -104,6 +106,8 @@ def _decoded(record: Record, exchange: Exchange) -> tuple[int, ...] | Unseen:
     named = [each for each in record.exchanges if each.prompt_tokens == exchange.prompt_tokens]
     events = [event for journal in journals if isinstance(journal, Journal) for event in journal.events]
     found = [e for e in events if e.event == "completion" and e.fields.get("prompt_tokens") == prompt]
+    # A DECODE that a router gave up is nobody's reply.
+    found = [event for event in found if not (_ENGINE in record.journals and event.fields.get("cancelled"))]
     found.sort(key=lambda event: event.t_ns)
     if len(found) != len(named):
         return Unseen(f"{len(found)} completions in the journal have the prompt of {len(named)} requests")

@@ -214,17 +214,10 @@ class EngineHandoff:
         return source
 
     async def _receiver(self, session: Session) -> Look:
-        """What the receiver says of itself and its slot, once the slot does nothing. StepFailed: it stays busy."""
+        """What the receiver says of itself and its slot. Whether the slot is busy is for the operation to say: a slot
+        that is shown as busy may take it a moment later."""
         await self.engine.connect(session, self.deadline)
-
-        async def idle() -> Look | None:
-            look = await self.engine.look(session, self.slot, self.deadline)
-            return None if look.busy else look
-
-        look = await self.engine.patiently(idle, self.deadline)
-        if look is None:
-            raise failed(Step.STATE_PUT, Outcome.BUSY, slot=self.slot)
-        return look
+        return await self.engine.look(session, self.slot, self.deadline)
 
     def _guard(self, look: Look) -> None:
         """StepFailed: the state is of another model than the receiver's."""
