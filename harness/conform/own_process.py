@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Sequence
@@ -17,7 +18,7 @@ from harness.deadline import within
 from harness.errors import HarnessError
 from harness.processes import Guardian, Process
 
-END_S = 20.0
+END_S = 10.0
 READY_S = 60.0
 
 
@@ -60,7 +61,7 @@ class OwnProcess:
     async def ended(self, process: Process) -> Ended:
         """How it ends, Broken if it does not."""
         try:
-            status = await within(END_S, "the process to end", process.exited)
+            status = await within(END_S, "the process to end", asyncio.shield(process.exited))
             await process.read_to_end()
             process.output.close()
         except HarnessError as missed:
@@ -79,8 +80,10 @@ class OwnProcess:
         process = await self.start(words, **environ)
         try:
             url = (await process.ready(READY_S))["url"]
-            setting = Setting((), prefix=prefix)
-            yield Running(process, Target(url, setting, folder=self.folder, log=process.output.path))
+            target = Target(url, Setting((), prefix=prefix), folder=self.folder, log=process.output.path)
+            # Some say that they listen a moment before they handle signals.
+            await target.complete(target.prompt(4), 1)
+            yield Running(process, target)
         finally:
             await process.end(2.0)
             process.output.close()
