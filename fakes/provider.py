@@ -7,6 +7,7 @@ request, `--model` or FAKE_MODEL names.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import sys
@@ -76,20 +77,34 @@ def provider_model(options: Options, request: ProviderRequest) -> ToyModel:
     return ToyModel(spec)
 
 
-def prefill(request: ProviderRequest, model: ToyModel, step: Prefill) -> int:
-    """Write what `step` says into the request's target: how many rows were written."""
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written: how many rows, and the checksum of the state file."""
+
+    n_rows: int = 0
+    sha256: str | None = None
+
+
+def prefill(request: ProviderRequest, model: ToyModel, step: Prefill) -> Written:
+    """Write what `step` says into the request's target."""
     cells = model.cells(step.tokens[: step.n_rows])
     rows = model.rows(cells) if cells else [b""] * model.n_tensors
     if isinstance(request.target, SharedTarget):
         check_target(request.target, len(request.tokens), model.spec.row_bytes, model.n_tensors)
         write_rows(request.target, rows)
-    else:
-        tokens = request.tokens[: max(step.n_rows, step.n_claimed)]
-        types = request.k_type or "f16", request.v_type or "f16"
-        # A row that was never written is zeros.
-        padded = [part.ljust(len(tokens) * model.spec.row_bytes, b"\0") for part in rows]
-        write_file(request.target.path, state_file(model, tokens, padded, request.n_stream or 1, 0, types))
-    return len(cells)
+        return Written(len(cells))
+    listed = step.tokens if step.foreign_file else request.tokens
+    tokens = listed[: max(step.n_rows, step.n_claimed)]
+    types = request.k_type or "f16", request.v_type or "f16"
+    # A row that was never written is zeros.
+    padded = [part.ljust(len(tokens) * model.spec.row_bytes, b"\0") for part in rows]
+    data = state_file(model, tokens, padded, request.n_stream or 1, 0, types)
+    sha256 = hashlib.sha256(data).hexdigest()
+    if step.damaged_file:
+        at = len(data) // 2
+        data = data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
+    write_file(request.target.path, data)
+    return Written(len(cells), sha256)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -117,13 +132,14 @@ def _serve(options: Options, request: ProviderRequest, journal: Journal, player:
     _journal_start(request, journal)
     count = len(request.tokens)
     step = player.at(Point.PREFILL, Prefill(request.tokens, count, count))
+    written = Written()
     if step.n_rows or step.end is not End.EXIT:
         written = prefill(request, provider_model(options, request), step)
-        journal.write("rows", count=written)
+        journal.write("rows", count=written.n_rows)
     if step.end is not End.HONEST:
         return _end(step, journal, player)
     prefill_ms = round((time.monotonic_ns() - start_ns) / 1e6, 3)
-    claim = player.at(Point.CLAIM, ClaimLine(encode_claim(Claim(step.n_claimed, prefill_ms))))
+    claim = player.at(Point.CLAIM, ClaimLine(encode_claim(Claim(step.n_claimed, prefill_ms, written.sha256))))
     journal.write("claim", line=claim.line.decode(errors="replace").rstrip("\n"))
     sys.stdout.buffer.write(claim.line)
     sys.stdout.buffer.flush()

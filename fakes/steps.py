@@ -245,13 +245,19 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Prefill:
-    """What a provider is about to do: rows of the first `n_rows` of `tokens`, a claim of `n_claimed`, its end."""
+    """What a provider is about to do: rows of the first `n_rows` of `tokens`, a claim of `n_claimed`, its end.
+
+    Of a state file alone: `foreign_file`, the token list in front is another prompt's; `damaged_file`, a byte of the
+    rows is another one after the checksum was taken.
+    """
 
     tokens: tuple[int, ...]
     n_rows: int
     n_claimed: int
     end: End = End.HONEST
     status: int = 0
+    foreign_file: bool = False
+    damaged_file: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from router.leases import RETRY_AFTER_S, Leases
 from router.log import Log
 from router.metrics import Metrics
 from router.routes.choose import Outcome, Step, failed
+from wire.state_layout import Layout
 
 POLL_S = 0.02
 SLOWEST_POLL_S = 1.0
@@ -40,6 +41,8 @@ class Decoder:
         self.ever_ready = False
         self.first_facts: Facts | None = None
         """Of the first time that it came into service."""
+        self.layout: Layout | None = None
+        """Of the state files that it has read since it came into service."""
         self.suspected = asyncio.Event()
         """Set on evidence that it may be gone."""
         self.why = ""
@@ -71,6 +74,7 @@ class Decoder:
     def enters(self, facts: Facts) -> None:
         self.facts, self.why, self.ever_ready = facts, "", True
         self.first_facts = self.first_facts or facts
+        self.layout = None
         self.suspected.clear()
         self._left.clear()
 

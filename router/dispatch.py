@@ -35,7 +35,7 @@ from router.routes.engine import EngineHandoff, EngineSurroundings, limits_of
 from router.routes.handoff import Handoff, Surroundings, refused
 from router.slots import Prompt
 
-AFTER_PREFILL = (Step.CLAIM, Step.ADOPT, Step.RESTORE)
+AFTER_PREFILL = (Step.CLAIM, Step.INSPECT, Step.ADOPT, Step.RESTORE)
 """When one of these fails, the provider has done its work."""
 
 
@@ -195,7 +195,14 @@ class Dispatcher:
         shapes = Shapes(facts.model, facts.n_streams) if facts is not None else Shapes()
         async with AsyncExitStack() as left:
             handoff = Handoff(
-                plan.handed, seat.decoder.client, seat.lease, shapes, self._around, exchange.deadline, left
+                plan.handed,
+                seat.decoder.client,
+                seat.lease,
+                shapes,
+                self._around,
+                exchange.deadline,
+                left,
+                seat.decoder.layout,
             )
             try:
                 await seat.decoder.while_in_service(
@@ -203,6 +210,7 @@ class Dispatcher:
                 )
             except StepFailed as failure:
                 return failure
+        seat.decoder.layout = handoff.layout or seat.decoder.layout
         exchange.handoff = handoff.figures()
         return None
 

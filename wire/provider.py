@@ -80,6 +80,8 @@ class Claim:
 
     n_tokens: object
     prefill_ms: object = None
+    sha256: object = None
+    """Of the state file, 64 hex digits: whoever restores it can tell whether it is still what was written."""
 
 
 def encode_request(request: ProviderRequest) -> bytes:
@@ -175,7 +177,10 @@ def _maybe_whole(value: object, name: str, high: int) -> int | None:
 
 def encode_claim(claim: Claim) -> bytes:
     """The last line of a provider's output."""
-    return json.dumps({"n_tokens": claim.n_tokens, "prefill_ms": claim.prefill_ms}).encode() + b"\n"
+    value = {"n_tokens": claim.n_tokens, "prefill_ms": claim.prefill_ms}
+    if claim.sha256 is not None:
+        value["sha256"] = claim.sha256
+    return json.dumps(value).encode() + b"\n"
 
 
 def last_claim(stdout: bytes) -> Claim | None:
@@ -190,7 +195,7 @@ def last_claim(stdout: bytes) -> Claim | None:
         return None
     if not isinstance(value, dict) or "n_tokens" not in value:
         return None
-    return Claim(value["n_tokens"], value.get("prefill_ms"))
+    return Claim(value["n_tokens"], value.get("prefill_ms"), value.get("sha256"))
 
 
 def _whole_or_float(digits: str) -> int | float:

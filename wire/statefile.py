@@ -26,6 +26,7 @@ __all__ = [
     "AttentionState",
     "Head",
     "Layer",
+    "NewerForm",
     "StateFile",
     "TokenForm",
     "TransposedLayer",
@@ -34,6 +35,7 @@ __all__ = [
     "encode_attention",
     "encode_statefile",
     "read_head",
+    "read_tokens",
 ]
 
 MAGIC = 0x67677371
@@ -44,6 +46,10 @@ MAX_TOKENS = 1 << 24
 _HEAD = struct.Struct("<III")
 _COUNTED_FORMAT = 1
 _MAX_TOKEN = 0x7FFFFFFF
+
+
+class NewerForm(RemoteWireError):
+    """A token payload of a form that is not known here; a newer server may well read it."""
 
 
 class TokenForm(Enum):
@@ -100,14 +106,14 @@ def _counted(data: bytes, words: int) -> int:
         raise RemoteWireError(f"a counted token payload of {words} words: it has at least 4")
     form, count = struct.unpack_from("<iI", data, _HEAD.size + 4)
     if form != _COUNTED_FORMAT:
-        raise RemoteWireError(f"token payload format {form}, known is {_COUNTED_FORMAT}")
+        raise NewerForm(f"token payload format {form}, known is {_COUNTED_FORMAT}")
     if count != words - 4:
         raise RemoteWireError(f"{count} tokens counted in a payload that has room for {words - 4}")
     return int(count)
 
 
-def decode_statefile(data: bytes) -> StateFile:
-    """The whole file. RemoteWireError: cut short, another format, a negative token, media items."""
+def read_tokens(data: bytes) -> tuple[int, ...]:
+    """The tokens, from the bytes up to the state. RemoteWireError: cut short, a negative token, media items."""
     head = read_head(data)
     if len(data) < head.state_offset:
         raise RemoteWireError(f"a state file cut at {len(data)} bytes, inside its {head.n_tokens} tokens")
@@ -118,7 +124,13 @@ def decode_statefile(data: bytes) -> StateFile:
         payload = payload[3:-1]
     if len(payload) and min(payload) < 0:
         raise RemoteWireError(f"a negative token: {min(payload)}")
-    return StateFile(tuple(payload), head.form, bytes(data[head.state_offset :]), head.version)
+    return tuple(payload)
+
+
+def decode_statefile(data: bytes) -> StateFile:
+    """The whole file. RemoteWireError: cut short, another format, a negative token, media items."""
+    head = read_head(data)
+    return StateFile(read_tokens(data), head.form, bytes(data[head.state_offset :]), head.version)
 
 
 def encode_statefile(file: StateFile) -> bytes:

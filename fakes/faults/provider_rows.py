@@ -1,6 +1,7 @@
-"""A provider whose claim is right and whose rows are not: what no router can know.
+"""A provider whose claim is right and whose rows or state file are not.
 
-The cells are adopted and counted as reused. What shows it is the reply, which differs from the plain run's.
+Of rows no router can know: the cells are adopted and counted as reused, and only the reply shows it, which differs
+from the plain run's. A state file has a token list, a size and a claimed checksum that a router can look at.
 """
 
 from __future__ import annotations
@@ -40,7 +41,27 @@ def foreign(step: Prefill) -> Prefill:
     return replace(step, tokens=(*(token ^ _SHIFT for token in front), last)) if step.tokens else step
 
 
+def foreign_file(step: Prefill) -> Prefill:
+    """The state file is another prompt's, tokens and rows, as many as asked for. On the shared route nothing is wrong.
+
+    The provider claims a whole prefill of the prompt. A correct router reads the tokens in front and lets no decoder
+    restore the file.
+    """
+    return replace(foreign(step), foreign_file=True)
+
+
+def damaged_file(step: Prefill) -> Prefill:
+    """A byte of the state file's rows changes after its checksum was taken. On the shared route nothing is wrong.
+
+    The provider claims the checksum of what it wrote. A correct router compares it and lets no decoder restore the
+    file, since a decoder would take it and answer wrongly.
+    """
+    return replace(step, damaged_file=True)
+
+
 FAULTS = (
+    Fault("provider-foreign-file", Point.PREFILL, foreign_file, reports=("vllm-project/vllm#52234",)),
+    Fault("provider-damaged-file", Point.PREFILL, damaged_file, reports=("vllm-project/vllm#52234",)),
     Fault(
         "provider-fewer-rows",
         Point.PREFILL,

@@ -49,7 +49,13 @@ def checkpoint(step: Restored, missing: int) -> Restored:
 
 
 FAULTS = (
-    Fault("restore-checkpoint", Point.RESTORED, checkpoint, Value(whole_number(1, 1 << 20), 4, "tokens behind it")),
+    Fault(
+        "restore-checkpoint",
+        Point.RESTORED,
+        checkpoint,
+        Value(whole_number(1, 1 << 20), 4, "tokens behind it"),
+        ("ggml-org/llama.cpp#26676", "ggml-org/llama.cpp#28194"),
+    ),
     Fault(
         "restore-window",
         Point.RESTORED,

@@ -1,5 +1,6 @@
 """The fake provider: rows, claims and ends, in a process as a router starts it."""
 
+import hashlib
 import json
 import os
 import signal
@@ -130,6 +131,8 @@ SHARED_EXPECTED = {
     "provider-fewer-rows": (0, Claim(6), [*HONEST[:4], STALE, STALE]),
     "provider-stale-rows": (0, Claim(6), [STALE] * 6),
     "provider-foreign-rows": (0, Claim(6), MODEL.cells([token ^ 1 for token in TOKENS[:-1]] + [TOKENS[-1]])),
+    "provider-foreign-file": (0, Claim(6), MODEL.cells([token ^ 1 for token in TOKENS[:-1]] + [TOKENS[-1]])),
+    "provider-damaged-file": (0, Claim(6), HONEST),
     "provider-exit": (3, None, [STALE] * 6),
     "provider-exit=77": (77, None, [STALE] * 6),
     "provider-killed": (-signal.SIGKILL, None, [*HONEST[:3], *[STALE] * 3]),
@@ -207,6 +210,30 @@ def test_rows_left_out_of_a_state_file(tmp_path, fault):
     assert file.tokens == tokens
     found = [layer.rows for pair in zip(state.keys, state.values, strict=True) for layer in pair]
     assert found == MODEL.rows(rows)
+
+
+def written(tmp_path, *faults):
+    path = tmp_path / "s.bin"
+    done = run(ProviderRequest(TOKENS, FileTarget(str(path))), tmp_path / "j", *faults)
+    return path.read_bytes(), last_claim(done.stdout).sha256
+
+
+def test_the_claim_has_the_checksum_of_the_state_file(tmp_path):
+    data, claimed = written(tmp_path)
+    assert hashlib.sha256(data).hexdigest() == claimed
+
+
+def test_a_damaged_state_file_is_not_the_one_of_the_claim(tmp_path):
+    honest, claimed = written(tmp_path)
+    data, same = written(tmp_path, "provider-damaged-file")
+    assert same == claimed
+    assert [i for i, pair in enumerate(zip(honest, data, strict=True)) if pair[0] != pair[1]] == [len(data) // 2]
+
+
+def test_a_foreign_state_file_has_the_other_prompts_tokens_and_a_right_checksum(tmp_path):
+    data, claimed = written(tmp_path, "provider-foreign-file")
+    assert decode_statefile(data).tokens == (*(token ^ 1 for token in TOKENS[:-1]), TOKENS[-1])
+    assert hashlib.sha256(data).hexdigest() == claimed
 
 
 def test_a_fault_comes_from_the_environment_it_shares_with_the_decoder(store, tmp_path):

@@ -4,7 +4,7 @@ from router import dispatch
 from router.cli import main
 from router.proof import Proof, Timings, Use
 
-SUITES = ("hybrid_route/restore_unused", "hybrid_e2e/foreign_file", "router_zoo")
+SUITES = ("hybrid_route/restore_unused", "router_zoo")
 
 
 def used(timings: Timings | None, n_prompt: int, n_handed: int) -> Proof:

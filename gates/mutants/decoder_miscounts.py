@@ -11,6 +11,7 @@ SUITES = (
     "slot_concurrency",
     "hybrid_e2e/foreign_file",
     "hybrid_route/restore_unused",
+    "hybrid_route/foreign_file",
     "router_zoo",
 )
 REPLACES = "decoder"

@@ -1,4 +1,4 @@
-"""The state-file route does not read the provider's claim: what it exits 0 for is restored."""
+"""The state-file route reads neither the provider's claim nor the file: what it exits 0 for is restored."""
 
 from router.cli import main
 from router.routes import state_file
@@ -7,7 +7,8 @@ SUITES = ("hybrid_route/claim_short",)
 
 
 def mutate() -> None:
-    state_file.STEPS = tuple(step for step in state_file.STEPS if step is not state_file.compare_claim)
+    left_out = state_file.compare_claim, state_file.inspect_file
+    state_file.STEPS = tuple(step for step in state_file.STEPS if step not in left_out)
 
 
 if __name__ == "__main__":

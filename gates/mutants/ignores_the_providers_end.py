@@ -1,4 +1,4 @@
-"""A provider that fails or is killed counts as one that has done its work."""
+"""A provider that fails or is killed counts as one that has done its work, and its file is not looked at."""
 
 from router.cli import main
 from router.providers.provider import Prefilled
@@ -19,6 +19,7 @@ async def end_somehow(handoff: Handoff) -> None:
 def mutate() -> None:
     for route in (shared, state_file):
         route.STEPS = tuple(end_somehow if step is route.end_provider else step for step in route.STEPS)
+    state_file.STEPS = tuple(step for step in state_file.STEPS if step is not state_file.inspect_file)
 
 
 if __name__ == "__main__":

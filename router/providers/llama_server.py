@@ -117,7 +117,9 @@ class LlamaServerRun:
             raise failed(Step.PROVIDER, Outcome.REFUSED, call="save", status=answer.status, body=one_line(answer.body))
         self._holds = Prompt.of_tokens(tokens)
         took_ms = (time.perf_counter_ns() - started_ns) / 1e6
-        return Prefilled(Claim((answer.json_object() or {}).get("n_saved"), took_ms), took_ms)
+        said = answer.json_object() or {}
+        n_written = said.get("n_written")
+        return Prefilled(Claim(said.get("n_saved"), took_ms), took_ms, n_written if type(n_written) is int else None)
 
     async def _prefill(self, tokens: tuple[int, ...], slot: int) -> None:
         """Evaluates the prompt; the one token that a completion makes at least is not kept by the slot."""

@@ -35,6 +35,8 @@ class Prefilled:
 
     claim: Claim | None
     took_ms: float
+    n_bytes: int | None = None
+    """Of the state file, where its writer tells."""
 
 
 class Run(Protocol):

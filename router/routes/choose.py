@@ -24,6 +24,7 @@ class Step(StrEnum):
     STATE_FILE = "state-file"
     PROVIDER = "provider"
     CLAIM = "claim"
+    INSPECT = "inspect"
     ADOPT = "adopt"
     RESTORE = "restore"
     ERASE = "erase"
@@ -61,6 +62,7 @@ class Outcome(StrEnum):
     EMPTY = "empty"
     OTHER_PROMPT = "other-prompt"
     OTHER_MODEL = "other-model"
+    OTHER_LAYOUT = "other-layout"
     CORRUPT = "corrupt"
     GONE = "gone"
     LOST = "lost"
@@ -169,6 +171,11 @@ TABLE: dict[tuple[Step, Outcome], Row] = {
     ),
     (Step.CLAIM, Outcome.SHORT_FILE): Row(Next.PLAIN, "provider prefilled {claimed} of {asked} tokens"),
     (Step.CLAIM, Outcome.ABSURD): Row(Next.PLAIN, "provider claimed n_tokens {claimed} for {asked} tokens"),
+    (Step.INSPECT, Outcome.FAILED): Row(Next.PLAIN, "the state file cannot be read: {reason}"),
+    (Step.INSPECT, Outcome.MALFORMED): Row(Next.PLAIN, "the state file is malformed: {reason}"),
+    (Step.INSPECT, Outcome.CORRUPT): Row(Next.PLAIN, "the state file is not as it was written: {reason}"),
+    (Step.INSPECT, Outcome.OTHER_PROMPT): Row(Next.PLAIN, "the state file holds another prompt: {reason}"),
+    (Step.INSPECT, Outcome.OTHER_LAYOUT): Row(Next.PLAIN, "the state file does not fit this decoder: {reason}"),
     **_call_rows(Step.ADOPT, Next.PLAIN),
     **_call_rows(Step.RESTORE, Next.PLAIN),
     **_call_rows(Step.ERASE, Next.PLAIN_UNCACHED),

@@ -22,6 +22,7 @@ from router.one_line import one_line
 from router.private_files import Place, RuntimeFolder
 from router.providers.provider import Job, Prefilled, Provider, Run, Shapes
 from router.routes.choose import Outcome, Step, StepFailed, failed
+from wire.state_layout import Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,8 @@ class Handoff:
     deadline: Deadline
     left: AsyncExitStack
     """What must be undone when the handoff has ended, however it ended."""
+    layout: Layout | None = None
+    """Of the state files that this decoder reads, as far as it is known; then of the one that was handed over."""
     handshake: Handshake | None = None
     share_status: int = 0
     lent: Lent | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 from router.decoder_client import Answer
@@ -17,6 +18,7 @@ from router.routes.handoff import (
     slot_action,
     start_provider,
 )
+from router.state_key import Key, inspect
 
 
 async def make_file(handoff: Handoff) -> None:
@@ -41,6 +43,15 @@ async def compare_claim(handoff: Handoff) -> None:
     judge_claim(handoff, into_region=False)
 
 
+async def inspect_file(handoff: Handoff) -> None:
+    """The file is this prompt's, whole, and of the kind that the decoder reads. Only then is the decoder asked."""
+    assert handoff.file is not None
+    assert handoff.prefilled is not None
+    claim = handoff.prefilled.claim
+    key = Key(handoff.tokens, handoff.layout, handoff.prefilled.n_bytes, claim.sha256 if claim is not None else None)
+    handoff.layout = await asyncio.to_thread(inspect, handoff.file, key)
+
+
 async def restore(handoff: Handoff) -> None:
     """The decoder reads the file into the slot."""
     assert handoff.file is not None
@@ -56,7 +67,7 @@ async def restore(handoff: Handoff) -> None:
     handoff.restore_ms = ms_since(started_ns)
 
 
-STEPS: tuple[HandoffStep, ...] = (make_file, start, end_provider, compare_claim, restore)
+STEPS: tuple[HandoffStep, ...] = (make_file, start, end_provider, compare_claim, inspect_file, restore)
 
 
 async def hand_over(handoff: Handoff) -> None:

@@ -13,11 +13,17 @@ import socket
 from contextlib import asynccontextmanager
 
 from wire.region import Cells, Region, ShareHeader, Tensor, encode_share_message, layout_hash
+from wire.statefile import StateFile, TokenForm, decode_statefile, encode_statefile
 
 N_CELLS = 256
 TENSORS = (Tensor("cache_k_l0", 0, 0, 32, "f16", N_CELLS), Tensor("cache_v_l0", 0, 8192, 32, "f16", N_CELLS))
 REGION = Region(16384, 0, layout_hash(TENSORS))
 REFUSAL = {"error": {"code": 400, "message": "Invalid action", "type": "invalid_request_error"}}
+
+
+def state_file(tokens):
+    """As small as a state file can be: its tokens, and a state that tells nothing."""
+    return encode_statefile(StateFile(tuple(tokens), TokenForm.BARE, b""))
 
 
 class LlamaPeer:
@@ -112,7 +118,7 @@ class LlamaPeer:
                 self.slots[slot] = []
                 return 200, {"id_slot": slot, "n_erased": 0}
             case "save":
-                (self.folder / body["filename"]).write_text(json.dumps(self.slots[slot]))
+                (self.folder / body["filename"]).write_bytes(state_file(self.slots[slot]))
                 return 200, {"id_slot": slot, "n_saved": len(self.slots[slot])}
             case "completions":
                 return 200, self._complete(body)
@@ -121,9 +127,8 @@ class LlamaPeer:
         return 200, {"status": "ok", "data": []}
 
     def _restored(self, slot, filename):
-        tokens = json.loads((self.folder / filename).read_text() or "[]")
-        self.slots[slot] = tokens
-        return len(tokens)
+        self.slots[slot] = list(decode_statefile((self.folder / filename).read_bytes()).tokens)
+        return len(self.slots[slot])
 
     def _complete(self, body):
         prompt = body.get("prompt")

@@ -23,10 +23,11 @@ from router.tests.llama_peer import LlamaPeer, running
 
 PROMPT = list(range(100, 130))
 WRITES_FILE = """
-import json, sys
+import json, struct, sys
 job = json.loads(sys.stdin.readline())
+n = len(job["tokens"])
 if job["route"] == "state-file":
-    open(job["state_file"], "w").write(json.dumps(job["tokens"]))
+    open(job["state_file"], "wb").write(struct.pack(f"<4sII{n}i", b"qsgg", 4, n, *job["tokens"]))
 print(json.dumps({"n_tokens": len(job["tokens"]), "prefill_ms": 1}))
 """
 QUICK = Timeouts(share=0.3, descriptors=0.2, provider=5, restore=0.3, first_byte=5, stream=0.5, request=20, drain=5)
