@@ -124,8 +124,8 @@ class EngineProcess:
         """A call of the engine's control endpoint."""
         connection = http.client.HTTPConnection("fake", timeout=DEADLINE_S)
         connection.sock = socket.socket(socket.AF_UNIX)
-        connection.sock.connect(str(self.folder / "engine.sock"))
         try:
+            connection.sock.connect(str(self.folder / "engine.sock"))
             connection.request(method, path, json.dumps(body or {}))
             response = connection.getresponse()
             text = json.loads(response.read())
