@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fakes.api_error import ApiError
 from fakes.body import Body, integer, parse_body
+from fakes.deciding import carry_out
 from fakes.effects import END_STREAM, ClientGone, Effect, Flow, Pause, Reply, StartStream, Write
 from fakes.generation import Generation, Stop
 from fakes.http1 import Request
@@ -21,7 +23,8 @@ from fakes.point import Point
 from fakes.prompts import Prompt, read_prompts, render_chat
 from fakes.replies import ChatForm, Form, Names, NativeForm, Outcome, TextForm, to_json
 from fakes.scheduler import Task
-from fakes.slots import Slot, wrapped
+from fakes.slots import Slot, common_prefix, wrapped
+from fakes.steps import Counted, Decision, Evaluation, Go
 from fakes.text_out import TextOut
 from fakes.timings import Timings
 from fakes.tokenizer import EOS_ID
@@ -151,17 +154,23 @@ class _Run:
         if self.params.stream and not self.completion.streaming:
             self.completion.streaming = True
             yield StartStream(self.params.ping_s)
-        yield from machine.reach(Point.STARTED)
+        decision: Decision = yield from machine.passes(Point.STARTED, Go(), self.completion.request, slot.id)
+        if not isinstance(decision, Go):
+            yield from carry_out(decision, machine.meet)
         self.timings.start_ns = machine.clock_ns()
         text, truncated = TextOut(self.params.stop), False
         content = ""
-        if prompt.tokens:
+        if prompt.tokens and not machine.poisoned:
             generation = yield from self._evaluate(slot)
             content = yield from self._generate(slot, generation, text)
             truncated = generation.truncated
         self.timings.end_ns = machine.clock_ns()
-        yield from machine.reach(Point.REPLY)
+        yield from machine.reach(Point.REPLY, self.completion.request, slot.id)
+        counted = yield from machine.passes(
+            Point.COUNTED, Counted(self.timings.cache_n, self.timings.prompt_n), self.completion.request, slot.id
+        )
         outcome = self._outcome(slot, content, text.stopped_by, truncated)
+        outcome.timings |= {"cache_n": counted.cache_n, "prompt_n": counted.prompt_n}
         self._finished(slot, truncated)
         if self.params.stream:
             yield Write([*self.frames, *self.form.last(outcome)])
@@ -177,16 +186,32 @@ class _Run:
             more = {"n_prompt_tokens": n_prompt, "n_ctx": slot.n_ctx}
             raise ApiError(400, message, kind="exceed_context_size_error", more=more)
 
+    def _begin(self, slot: Slot) -> Generator[Effect, Any, Generation]:
+        """The generation, which reuses what the slot holds, unless a fault has it otherwise."""
+        machine, params, prompt = self.machine, self.params, self.prompt.tokens
+        made = partial(Generation, machine.model, machine.store, slot, ignore_eos=params.ignore_eos)
+        if machine.player.idle:
+            return made(prompt, reuse=params.cache_prompt)
+        held = common_prefix(slot.tokens, prompt) if params.cache_prompt else 0
+        step = yield from machine.passes(
+            Point.EVALUATE,
+            Evaluation(held, len(prompt), self.task.want is not None, machine.previous is not None),
+            self.completion.request,
+            slot.id,
+        )
+        if step.of_previous and machine.previous is not None:
+            prompt = machine.previous
+        machine.previous = self.prompt.tokens
+        generation = made(prompt, reuse=params.cache_prompt and step.reuses)
+        if step.spares_last:
+            generation.spare_last()
+        if not step.attends:
+            generation.forget()
+        return generation
+
     def _evaluate(self, slot: Slot) -> Generator[Effect, Any, Generation]:
         machine, params = self.machine, self.params
-        generation = Generation(
-            machine.model,
-            machine.store,
-            slot,
-            self.prompt.tokens,
-            reuse=params.cache_prompt,
-            ignore_eos=params.ignore_eos,
-        )
+        generation = yield from self._begin(slot)
         self.timings.cache_n = slot.n_prompt_cached = generation.cached
         if generation.whole_prompt_held:
             self._warn_whole(slot, len(self.prompt.tokens))
@@ -225,7 +250,7 @@ class _Run:
             parts += self._parts(tokens, text)
             if machine.holds.is_held(Point.TOKEN):
                 yield from self._flush()
-                yield from machine.reach(Point.TOKEN)
+                yield from machine.reach(Point.TOKEN, self.completion.request, slot.id)
             if self.stop is not Stop.NONE:
                 return "".join(parts)
             yield from self._flush()

@@ -103,6 +103,7 @@ def controlled(machine: Machine) -> Controlled:
         return {"loading": machine.loading, "slots": slots, "deferred": len(machine.scheduler.deferred)}
 
     def reset() -> None:
+        machine.free_stuck()
         for slot in machine.slots:
             if machine.scheduler.holder(slot) is None:
                 slot.move(Move.ERASE)

@@ -60,6 +60,7 @@ class DecoderServer:
         self._controls: set[Connection] = set()
         self._restarting = False
         self._opening: asyncio.Task[None] | None = None
+        self._is_wanted_open = True
 
     async def run(self) -> int:
         """Serve until a signal; the exit status."""
@@ -70,7 +71,8 @@ class DecoderServer:
             self.machine = self._machine(self.options)
             self._tls = _tls(self.options)
             self.player.changed = self._faults_changed
-            await self._open_or_shut()
+            self._shut_or_unlock()
+            await self._open()
             if self.options.control:
                 control_socket = _control_socket(self.options.control)
                 servers.append(await loop.create_unix_server(self._control_connection, sock=control_socket))
@@ -88,15 +90,21 @@ class DecoderServer:
         return 0
 
     def _faults_changed(self) -> None:
-        self._opening = asyncio.get_running_loop().create_task(self._open_or_shut())
+        """Whoever changed a fault may connect at once, so the kernel is told before anybody waits."""
+        self._shut_or_unlock()
+        self._opening = asyncio.get_running_loop().create_task(self._open())
 
-    async def _open_or_shut(self) -> None:
+    def _shut_or_unlock(self) -> None:
         """The port as the faults have it now."""
-        wanted = self.player.at(Point.LISTEN, Listening()).open and not self._restarting
-        if wanted:
-            await self._door.open(self._connection, self._tls)
+        self._is_wanted_open = self.player.at(Point.LISTEN, Listening()).open and not self._restarting
+        if self._is_wanted_open:
+            self._door.unlock()
         else:
             self._door.shut()
+
+    async def _open(self) -> None:
+        if self._is_wanted_open:
+            await self._door.open(self._connection, self._tls)
 
     def _machine(self, options: Options) -> Machine:
         machine = Machine(

@@ -12,6 +12,8 @@ from typing import Any
 
 from fakes.flags import Options
 
+_BACKLOG = 512
+
 
 class StartError(Exception):
     """The fake cannot start; the message has been or will be its last line."""
@@ -45,12 +47,18 @@ class Door:
             except OSError:
                 self.close()
                 raise StartError(f"couldn't bind HTTP server socket, hostname: {host}, port: {options.port}") from None
-            self._sockets[-1].listen(512)
+            self._sockets[-1].listen(_BACKLOG)
             self.url = self.url or here
 
     @property
     def is_open(self) -> bool:
         return bool(self._servers)
+
+    def unlock(self) -> None:
+        """Refuse no connection from now on; `open` takes those that have come meanwhile."""
+        if not self._servers:
+            for one in self._sockets:
+                one.listen(_BACKLOG)
 
     async def open(self, make: Callable[[], Any], tls: ssl.SSLContext | None) -> None:
         """Take connections from now on."""
@@ -76,6 +84,10 @@ class Door:
             Path(path).unlink(missing_ok=True)
 
     def _stop(self) -> None:
+        for one in self._sockets:
+            # Closing reaches the kernel a turn of the loop later; this ends the listening at once.
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
         for server in self._servers:
             server.close()
         for one in self._sockets:

@@ -37,7 +37,8 @@ class Fault:
     """One thing that goes wrong, at one point. The docstring of `play` is the fault's description.
 
     `play` takes the step, and the value as well when there is one. `reports` are public reports it stands for. `ops`
-    are the operations that reach it where steps of several come by its point; empty is all.
+    are the operations that reach it where steps of several come by its point; empty is all. `fits` says which steps it
+    can do anything to.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Fault:
     value: Value | None = None
     reports: tuple[str, ...] = ()
     ops: tuple[str, ...] = ()
+    fits: Callable[[Any], bool] | None = None
 
     @property
     def variable(self) -> str:
@@ -176,7 +178,7 @@ class Armed:
         """Whether `step` reaches this fault's point at all."""
         if self.fault.point is not point or (self.fault.ops and _of(step, "op", asked) not in self.fault.ops):
             return False
-        return self.limit.when.concerns(step, asked)
+        return self.limit.when.concerns(step, asked) and (self.fault.fits is None or self.fault.fits(step))
 
     def due(self) -> bool:
         """Whether it fires at this reaching of its point."""

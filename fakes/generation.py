@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from array import array
 from enum import Enum
+from functools import partial
 
 from fakes.model import ToyModel
+from fakes.sampling import Sampler
 from fakes.slots import Slot, common_prefix
 from fakes.store import RowStore
 from fakes.tokenizer import EOS_ID
@@ -28,13 +30,21 @@ class Generation:
     """`cached` prompt tokens are reused, `evaluated` are evaluated, `predicted` are out; `stop` says why it ended."""
 
     def __init__(
-        self, model: ToyModel, store: RowStore, slot: Slot, prompt: array[int], *, reuse: bool, ignore_eos: bool
+        self,
+        model: ToyModel,
+        store: RowStore,
+        slot: Slot,
+        prompt: array[int],
+        *,
+        reuse: bool,
+        ignore_eos: bool,
+        sampler: Sampler | None = None,
     ) -> None:
         self._model = model
         self._store = store
         self._slot = slot
         self._prompt = prompt
-        self._ignore_eos = ignore_eos
+        self._next = sampler.next_token if sampler is not None else partial(model.next_token, ignore_eos=ignore_eos)
         common = common_prefix(slot.tokens, prompt) if reuse else 0
         self.whole_prompt_held = common == len(prompt)
         self.cached = min(common, len(prompt) - 1)
@@ -47,6 +57,16 @@ class Generation:
         first = slot.first_cell
         self._sums = model.sums(store.read(first, self.cached))
         self._last = store.cell(first + self.cached - 1) if self.cached else b""
+
+    def forget(self) -> None:
+        """Go on without the rows that are held, as if the prompt began where they end."""
+        self._sums = self._model.sums(self._store.read(self._slot.first_cell, 0))
+        self._last = b""
+
+    def spare_last(self) -> None:
+        """Where all of the prompt is held, evaluate nothing: the first token comes of the rows before the last."""
+        if self.whole_prompt_held:
+            self.cached = len(self._prompt)
 
     @property
     def prompt_left(self) -> int:
@@ -64,7 +84,7 @@ class Generation:
 
         The token before is fed first; the last one of a reply never is.
         """
-        model, start = self._model, len(self.predicted)
+        model, choose, start = self._model, self._next, len(self.predicted)
         room = self._slot.n_ctx - len(self._prompt) - start
         wanted = room if n_predict < 0 else max(1, n_predict) - start
         fed: list[bytes] = []
@@ -72,7 +92,7 @@ class Generation:
             if self.predicted:
                 self._last, self._sums = model.follow(self.predicted[-1], self._last, self._sums)
                 fed.append(self._last)
-            self.predicted.append(model.next_token(self._sums, ignore_eos=self._ignore_eos))
+            self.predicted.append(choose(self._sums))
             if self.predicted[-1] == EOS_ID:
                 break
         self._keep(fed)

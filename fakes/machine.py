@@ -24,7 +24,7 @@ from fakes.point import Point
 from fakes.scheduler import Scheduler, Task
 from fakes.slots import Choice, Move, Slot
 from fakes.spec import ModelSpec
-from fakes.steps import Fate
+from fakes.steps import Fate, Wanted
 from fakes.store import RowStore
 
 S = TypeVar("S")
@@ -117,6 +117,11 @@ class Machine:
         self.scheduler = Scheduler(self.slots, options.slot_prompt_similarity, self._started)
         self.counters = Counters()
         self._n_tasks = 0
+        self.poisoned = False
+        """Every completion comes back empty."""
+        self.previous: array[int] | None = None
+        """The prompt that was evaluated last, while faults are armed."""
+        self._stuck: list[Task] = []
         self.meet: Callable[[Fate], None] = _no_process
         """Ends, stops or restarts the process that this is; whoever runs one says how."""
         self.orphan: Callable[[Flow, Effect], object] = _give_up
@@ -169,6 +174,8 @@ class Machine:
 
     def occupy(self, task: Task) -> Generator[Effect, Any, Slot]:
         """Wait for the task's slot. When the client leaves meanwhile the task is forgotten."""
+        if not self.quiet:
+            yield from self._want(task)
         self.scheduler.submit(task)
         while task.slot is None:
             running = None if task.want is None else self.scheduler.holder(self.slots[task.want])
@@ -181,6 +188,21 @@ class Machine:
                 self.leave(task)
                 raise
         return task.slot
+
+    def _want(self, task: Task) -> Steps:
+        n_slots = self.shape.n_slots
+        step = yield from self.passes(Point.SLOT_WANTED, Wanted(task.want, n_slots, task.is_action), None, task.want)
+        task.want = step.slot
+        for slot in step.stuck:
+            if all(one.want != slot for one in self._stuck):
+                self._stuck.append(Task(self.task_id(), slot))
+                self.scheduler.submit(self._stuck[-1])
+
+    def free_stuck(self) -> None:
+        """Give back the slots that a fault had taken for ever."""
+        stuck, self._stuck = self._stuck, []
+        for task in stuck:
+            self.leave(task)
 
     def leave(self, task: Task) -> None:
         """Give back the task's slot, or its place in the queue."""

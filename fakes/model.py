@@ -69,3 +69,15 @@ class ToyModel:
             return EOS_ID
         words = self.tokenizer.words
         return words[(drawn >> 8) % len(words)]
+
+    def likeliest(self, sums: Sequence[int], n_tokens: int, *, ignore_eos: bool = False) -> dict[int, float]:
+        """The likeliest next tokens and their logits, the greedy one first with 0, each a gap below the one before."""
+        drawn = crc32(self._pack_sums(*sums), self._seed_sum)
+        words, found = self.tokenizer.words, {self.next_token(sums, ignore_eos=ignore_eos): 0.0}
+        gap = (1 + drawn % 97) / 97
+        rank = 0
+        while len(found) < min(n_tokens, len(words)):
+            rank += 1
+            token = words[crc32(rank.to_bytes(4, "little"), drawn) % len(words)]
+            found.setdefault(token, -gap * len(found))
+        return found

@@ -33,8 +33,24 @@ async def send_share(path: str, message: ShareMessage, fds: list[int]) -> Sent:
 async def _send(client: socket.socket, message: ShareMessage, fds: list[int]) -> Sent:
     if message.sends is Sends.NOTHING:
         return Sent(connected=True, n_descriptors=0)
-    data = encode_share_message(message.header)
-    given = fds if message.sends is Sends.ALL else []
+    data = _message(message)
+    given = _descriptors(message, fds)
     sent = socket.send_fds(client, [data[:1]], given) if given else 0
     await asyncio.get_running_loop().sock_sendall(client, data[sent:])
     return Sent(connected=True, n_descriptors=len(given))
+
+
+def _descriptors(message: ShareMessage, fds: list[int]) -> list[int]:
+    if message.sends is not Sends.ALL:
+        return []
+    more = message.more_descriptors
+    return [*fds, *[fds[-1]] * more] if more >= 0 else fds[:more]
+
+
+def _message(message: ShareMessage) -> bytes:
+    data = encode_share_message(message.header)
+    if message.data is not None:
+        data = len(message.data).to_bytes(4, "little") + message.data
+    if message.length is not None:
+        data = message.length.to_bytes(4, "little") + data[4:]
+    return data if message.cut_at is None else data[: message.cut_at]

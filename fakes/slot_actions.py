@@ -6,16 +6,19 @@ the slot's cells to a router and take them back filled.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from array import array
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from fakes.api_error import ApiError
 from fakes.body import Body, parse_body, string, type_name
+from fakes.deciding import Refused, carry_out, stall
 from fakes.disk import is_valid_filename
-from fakes.effects import Await, Effect, Flow, Reply, SendShare, Sent, Signal
+from fakes.effects import Effect, Flow, Pause, Reply, SendShare, Sent
 from fakes.http1 import Request
 from fakes.log import Level
 from fakes.machine import Machine
@@ -25,13 +28,27 @@ from fakes.scheduler import Task
 from fakes.slot_state import BadFile, restore, save
 from fakes.slots import Move, Slot, State, wrapped
 from fakes.spec import Kind
-from fakes.steps import Answer, Decision, Go, Refuse, Restored, ShareMessage
+from fakes.steps import (
+    Adopted,
+    Answer,
+    Checked,
+    Decision,
+    Erased,
+    Go,
+    Opened,
+    Refuse,
+    Restored,
+    Saved,
+    ShareMessage,
+    Stall,
+)
 from wire.region import Cells, ShareHeader
 
 _ID = re.compile(r"\s*([+-]?\d+)")
 _NOT_CONFIGURED = "This server does not support slots action. Start it with `--slot-save-path`"
 _HYBRID = "the KV cache of a hybrid model cannot be shared"
 
+S = TypeVar("S")
 Done = Generator[Effect, Any, Reply]
 
 
@@ -43,6 +60,11 @@ class Call:
     asked: int
     index: int
     body: Body
+    request: Request
+
+    def passes(self, point: Point, step: S) -> Generator[Effect, Any, S]:
+        """The step that is really done at `point`, after any hold there."""
+        return self.machine.passes(point, step, self.request, self.index)
 
     @property
     def slot(self) -> Slot:
@@ -62,7 +84,7 @@ def slot_action(machine: Machine, request: Request, id_text: str) -> Flow:
         raise ApiError(400, "Invalid action")
     needs_body, run = action
     body = parse_body(request.body) if needs_body else {}
-    call = Call(machine, asked, wrapped(asked, machine.shape.n_slots), body)
+    call = Call(machine, asked, wrapped(asked, machine.shape.n_slots), body, request)
     return (yield from run(call))
 
 
@@ -79,23 +101,17 @@ def _on_slot(call: Call, point: Point, act: Callable[[], Done], refused: Callabl
     task = Task(machine.task_id(), call.index, is_action=True)
     yield from machine.occupy(task)
     try:
-        decision: Decision = yield from machine.passes(point, Go())
+        decision: Decision = yield from call.passes(point, Go())
         if isinstance(decision, Refuse):
+            machine.poisoned = machine.poisoned or decision.poisons
             refused(decision)
-            raise _refusal(decision)
-        if isinstance(decision, Go):
+        if not isinstance(decision, Stall):
+            yield from carry_out(decision, machine.meet)
             return (yield from act())
     finally:
         machine.leave(task)
-    yield Await(Signal())  # a stall: nobody ever sets it
+    yield from stall()
     raise AssertionError("a stall never ends")
-
-
-def _refusal(refuse: Refuse) -> ApiError:
-    error = ApiError(refuse.status, refuse.message)
-    if refuse.body is not None:
-        error.error = dict(refuse.body["error"])
-    return error
 
 
 def _answer(status: int, body: dict[str, Any]) -> Reply:
@@ -122,8 +138,11 @@ def save_action(call: Call) -> Done:
         start_ns = machine.clock_ns()
         data = save(machine, slot)
         slot.move(Move.SAVE)
+        step = yield from call.passes(Point.SAVE_TAKEN, Saved(slot.id, machine.shape.n_slots, len(data)))
+        if step.slot != slot.id:
+            data = save(machine, machine.slots[step.slot])
         try:
-            machine.files.write(path, data)
+            _write(machine, path, data, step)
         except OSError as error:
             call.journal("save", 500, filename=name, n_saved=0, why=str(error))
             raise ApiError(500, "Unable to save slot") from None
@@ -132,12 +151,18 @@ def save_action(call: Call) -> Done:
         timings = {"save_ms": _ms_since(machine, start_ns)}
         body = {"id_slot": call.asked, "filename": name, "n_saved": n_saved, "n_written": len(data), "timings": timings}
         return _answer(200, body)
-        yield  # an action is a generator, whether it waits for anything or not
 
     def refused(refuse: Refuse) -> None:
         call.journal("save", refuse.status, filename=name, n_saved=0)
 
     return (yield from _on_slot(call, Point.SAVE_ASKED, act, refused))
+
+
+def _write(machine: Machine, path: str, data: bytes, step: Saved) -> None:
+    if step.errno in (0, errno.ENOSPC):
+        machine.files.write(path, data if step.keep is None else data[: step.keep])
+    if step.errno:
+        raise OSError(step.errno, os.strerror(step.errno), path)
 
 
 def restore_action(call: Call) -> Done:
@@ -149,7 +174,10 @@ def restore_action(call: Call) -> Done:
         start_ns = machine.clock_ns()
         slot.move(Move.RESTORE)
         slot.tokens = array("i")
+        opened = yield from call.passes(Point.RESTORE_READ, Opened())
         try:
+            if opened.errno:
+                raise OSError(opened.errno, os.strerror(opened.errno), path)
             data = machine.files.read(path)
             tokens = restore(machine, slot, data)
         except (OSError, BadFile) as error:
@@ -157,7 +185,7 @@ def restore_action(call: Call) -> Done:
             machine.log.srv(Level.ERROR, "restore", f"failed to restore {path}: {error}")
             call.journal("restore", 400, filename=name, n_restored=0, why=str(error))
             raise ApiError(400, f"Unable to restore slot: {public}") from None
-        step = yield from machine.passes(Point.RESTORED, Restored(len(tokens), tokens))
+        step = yield from call.passes(Point.RESTORED, Restored(len(tokens), tokens))
         slot.tokens = array("i", step.tokens)
         if step.rows_lost:
             lost = bytes(step.rows_lost * machine.spec.row_bytes)
@@ -180,12 +208,12 @@ def erase_action(call: Call) -> Done:
     slot = call.slot
 
     def act() -> Done:
-        n_erased = len(slot.tokens)
-        slot.move(Move.ERASE)
-        slot.tokens = array("i")
-        call.journal("erase", 200, n_erased=n_erased)
-        return _answer(200, {"id_slot": call.asked, "n_erased": n_erased})
-        yield  # see save_action
+        step = yield from call.passes(Point.ERASED, Erased(len(slot.tokens)))
+        if step.forgets:
+            slot.move(Move.ERASE)
+            slot.tokens = array("i")
+        call.journal("erase", 200, n_erased=step.n_erased)
+        return _answer(200, {"id_slot": call.asked, "n_erased": step.n_erased})
 
     def refused(refuse: Refuse) -> None:
         call.journal("erase", refuse.status, n_erased=0)
@@ -206,11 +234,13 @@ def share_action(call: Call) -> Done:
         if machine.spec.kind is Kind.HYBRID:
             refuse = Refuse(400, _HYBRID, {"error": {"message": _HYBRID}})
             refused(refuse)
-            raise _refusal(refuse)
+            raise Refused(refuse)
         share_id = machine.new_name()
         cells = Cells(slot.first_cell, n_tokens)
         header = ShareHeader(share_id, machine.store.regions, machine.store.tensors, cells)
-        message = yield from machine.passes(Point.SHARE_MESSAGE, ShareMessage(header))
+        message = yield from call.passes(Point.SHARE_MESSAGE, ShareMessage(header))
+        if message.late_s:
+            yield Pause(message.late_s)
         sent: Sent = yield SendShare(socket, message)
         if sent.error is not None:
             note(400, connected=sent.connected, n_descriptors=sent.n_descriptors)
@@ -220,7 +250,7 @@ def share_action(call: Call) -> Done:
         slot.tokens = array("i")
         note(200, share_id=share_id, connected=sent.connected, n_descriptors=sent.n_descriptors)
         body = {"id_slot": call.asked, "share_id": share_id, "n_tokens": n_tokens}
-        answer = yield from machine.passes(Point.SHARE_REPLY, Answer(200, body))
+        answer = yield from call.passes(Point.SHARE_REPLY, Answer(200, body))
         return _answer(answer.status, dict(answer.body))
 
     def refused(refuse: Refuse) -> None:
@@ -246,15 +276,16 @@ def adopt_action(call: Call) -> Done:
 
     def act() -> Done:
         tokens = _tokens(call)
-        if isinstance(tokens, str) or slot.state is not State.LENT or slot.share_id != share_id:
-            why = tokens if isinstance(tokens, str) else "the slot is not shared under this share_id"
+        checked = yield from call.passes(Point.ADOPT_CHECKED, _checked(slot, share_id, tokens))
+        if checked.why or isinstance(tokens, str):
             note(400, 0)
-            raise ApiError(400, f"Cannot adopt the shared cells: {why}")
+            raise ApiError(400, f"Cannot adopt the shared cells: {checked.why}")
         slot.move(Move.ADOPT)
-        slot.tokens = tokens
-        note(200, len(tokens))
-        body = {"id_slot": call.asked, "n_adopted": len(tokens)}
-        answer = yield from call.machine.passes(Point.ADOPT_REPLY, Answer(200, body))
+        step = yield from call.passes(Point.ADOPTED, Adopted(len(tokens), tuple(tokens)))
+        slot.tokens = array("i", step.tokens)
+        note(200, step.n_adopted)
+        body = {"id_slot": call.asked, "n_adopted": step.n_adopted}
+        answer = yield from call.passes(Point.ADOPT_REPLY, Answer(200, body))
         return _answer(answer.status, dict(answer.body))
 
     def note(status: int, n_adopted: int) -> None:
@@ -264,6 +295,14 @@ def adopt_action(call: Call) -> Done:
         note(refuse.status, 0)
 
     return (yield from _on_slot(call, Point.ADOPT_ASKED, act, refused))
+
+
+def _checked(slot: Slot, share_id: Any, tokens: array[int] | str) -> Checked:
+    if isinstance(tokens, str):
+        return Checked(tokens)
+    if slot.state is not State.LENT or slot.share_id != share_id:
+        return Checked("the slot is not shared under this share_id", slot.state is State.LENT)
+    return Checked()
 
 
 def _tokens(call: Call) -> array[int] | str:

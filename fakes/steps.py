@@ -21,12 +21,16 @@ class Go:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Answer with this error and do nothing. `body` is the whole body where it is not the usual one."""
+    """Answer with this error and do nothing. `body` is the whole body where it is not the usual one.
+
+    With `poisons` every completion after it comes back empty, until the process is another.
+    """
 
     status: int
     message: str
     body: Mapping[str, Any] | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    poisons: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +209,19 @@ class Sends(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ShareMessage:
-    """The one message of a share."""
+    """The one message of a share.
+
+    `late_s` passes before it; so many descriptors too many or too few go with it; of its bytes only `cut_at` are sent;
+    `data` stands in place of the header as JSON, and `length` in place of its length.
+    """
 
     header: ShareHeader
     sends: Sends = Sends.ALL
+    late_s: float = 0.0
+    more_descriptors: int = 0
+    cut_at: int | None = None
+    data: bytes | None = None
+    length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +242,87 @@ class Restored:
     n_restored: int
     tokens: tuple[int, ...]
     rows_lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which slot is wanted, None for any of `n_slots`; `is_action` for a slot action.
+
+    Every slot in `stuck` is taken first by somebody who never gives it back.
+    """
+
+    slot: int | None
+    n_slots: int
+    is_action: bool
+    stuck: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A prompt of `n_prompt` tokens of which the slot holds `held`, pinned to it or not.
+
+    `reuses`: what is held is not evaluated again. `attends`: its rows are read. `spares_last`: where all is held, not
+    even the last token is evaluated. `of_previous`: the answer is made of the prompt before this one.
+    """
+
+    held: int
+    n_prompt: int
+    pinned: bool
+    has_previous: bool
+    reuses: bool = True
+    attends: bool = True
+    spares_last: bool = False
+    of_previous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a reply will say of its prompt: tokens that were reused, and tokens that were evaluated."""
+
+    cache_n: int
+    prompt_n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A file that would be written of `slot`: `keep` bytes of it, None for all; then `errno`, 0 for none."""
+
+    slot: int
+    n_slots: int
+    n_bytes: int
+    keep: int | None = None
+    errno: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A file that would be read; with an `errno` it cannot be."""
+
+    errno: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An adopt that is refused where `why` is not empty; `share_id_only`: the share id is all that is wrong."""
+
+    why: str = ""
+    share_id_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """How many tokens an adopt will say, and which will be matched from now on."""
+
+    n_adopted: int
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """How many tokens an erase will say, and whether they go."""
+
+    n_erased: int
+    forgets: bool = True
 
 
 class End(Enum):
