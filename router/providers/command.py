@@ -44,7 +44,7 @@ class CommandProvider:
             child = self._children.start(self._command, fds=fds, takes_input=True)
         except (OSError, LocalWireError) as error:
             raise failed(Step.PROVIDER, Outcome.FAILED, reason=_reason(error)) from None
-        run = CommandRun(child, job.seconds, started_ns)
+        run = CommandRun(child, job, started_ns)
         try:
             await run.connect(line, self._log)
         except BaseException:
@@ -59,9 +59,9 @@ class CommandProvider:
 class CommandRun:
     """One started command."""
 
-    def __init__(self, child: ChildProcess, seconds: float, started_ns: int) -> None:
+    def __init__(self, child: ChildProcess, job: Job, started_ns: int) -> None:
         self._child = child
-        self._seconds = seconds
+        self._seconds, self._limit_s = job.seconds, job.limit_s
         self._started_ns = started_ns
         self._output = Tail(_TAIL_BYTES)
         self._transports: list[asyncio.BaseTransport] = []
@@ -79,7 +79,7 @@ class CommandRun:
     async def result(self) -> Prefilled:
         if not await happens(self._child.exited, self._seconds):
             await self.end()
-            raise failed(Step.PROVIDER, Outcome.TIMED_OUT, seconds=self._seconds)
+            raise failed(Step.PROVIDER, Outcome.TIMED_OUT, seconds=self._limit_s)
         took_ms = (time.perf_counter_ns() - self._started_ns) / 1e6
         await self.end()
         status = self._child.returncode

@@ -62,8 +62,8 @@ class LlamaServerProvider:
         try:
             lease = await self._leases.acquire(prompt, deadline)
         except Refusal:
-            raise failed(Step.PROVIDER, Outcome.TIMED_OUT, seconds=job.seconds) from None
-        return LlamaServerRun(self._client, self, lease, job.tokens, job.target.name, deadline, job.seconds)
+            raise failed(Step.PROVIDER, Outcome.TIMED_OUT, seconds=job.limit_s) from None
+        return LlamaServerRun(self._client, self, lease, job.tokens, job.target.name, deadline, job.limit_s)
 
     async def close(self) -> None:
         self._client.close()

@@ -27,6 +27,8 @@ class Job:
     shapes: Shapes
     seconds: float
     """From the start to the provider's end."""
+    limit_s: float
+    """The whole limit that `seconds` is what is left of, for whoever reads that it was missed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,8 @@ async def start_provider(handoff: Handoff, target: Lent | Path) -> None:
     except TimeoutError:
         raise failed(Step.PROVIDER, Outcome.TIMED_OUT, seconds=seconds) from None
     handoff.left.callback(around.permits.release)
-    handoff.run = await around.provider.start(Job(handoff.tokens, target, handoff.shapes, deadline.left()))
+    job = Job(handoff.tokens, target, handoff.shapes, deadline.left(), seconds)
+    handoff.run = await around.provider.start(job)
     handoff.left.push_async_callback(handoff.run.end)
 
 
