@@ -62,6 +62,11 @@ class Asked:
     def stream(self) -> bool:
         return self.body.get("stream") is True
 
+    def number(self, *names: str) -> int | None:
+        """The first of these fields of the body that is a whole number."""
+        values = (self.body.get(name) for name in names)
+        return next((value for value in values if type(value) is int), None)
+
     @cached_property
     def named_slot(self) -> int | None:
         """The slot worked on, or else the one that path or body name."""

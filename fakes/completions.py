@@ -111,7 +111,7 @@ class _Completion:
         task = Task(machine.task_id(), want, prompt.tokens)
         run = _Run(self, prompt, index, task)
         try:
-            yield from machine.occupy(task)
+            yield from machine.occupy(task, self.request)
             try:
                 return (yield from run.steps())
             finally:
@@ -202,11 +202,11 @@ class _Run:
         if step.of_previous and machine.previous is not None:
             prompt = machine.previous
         machine.previous = self.prompt.tokens
-        generation = made(prompt, reuse=params.cache_prompt and step.reuses)
+        if not step.attends:
+            prompt = prompt[min(step.held, len(prompt) - 1) :]
+        generation = made(prompt, reuse=params.cache_prompt and step.reuses and step.attends)
         if step.spares_last:
             generation.spare_last()
-        if not step.attends:
-            generation.forget()
         return generation
 
     def _evaluate(self, slot: Slot) -> Generator[Effect, Any, Generation]:

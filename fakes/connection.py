@@ -63,6 +63,7 @@ class Connection(asyncio.Protocol):
         self._idle: asyncio.TimerHandle | None = None
         self._idle_since = self._loop.time()
         self._sharing: asyncio.Task[Sent] | None = None
+        self._late: set[asyncio.Task[Sent]] = set()
         self._gone = False
         self._paused = False
         self._waits_for_drain = False
@@ -201,10 +202,18 @@ class Connection(asyncio.Protocol):
             effect.signal.on_set(self._resume_soon)
         elif isinstance(effect, Pause):
             self._timer = self._loop.call_later(effect.seconds, self._resume, self._step)
+        elif effect.message.after_reply:
+            self._loop.call_later(effect.message.late_s, self._share_later, effect)
+            return False
         else:
             self._sharing = self._loop.create_task(send_share(effect.path, effect.message, self._fds))
             self._sharing.add_done_callback(self._shared)
         return True
+
+    def _share_later(self, effect: SendShare) -> None:
+        task = self._loop.create_task(send_share(effect.path, effect.message, self._fds))
+        self._late.add(task)
+        task.add_done_callback(self._late.discard)
 
     def _resume_soon(self) -> None:
         self._loop.call_soon(self._resume, self._step)

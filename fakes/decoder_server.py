@@ -34,7 +34,7 @@ from fakes.names import NameSource
 from fakes.point import Point
 from fakes.settings import armed_faults
 from fakes.spec import SpecError, parse_spec
-from fakes.steps import Accepted, Die, Fate, Freeze, Listening, Load, Ready, Restart, Stopping, Welcome
+from fakes.steps import Accepted, Die, Fate, Freeze, Hello, Listening, Load, Ready, Restart, Stopping, Welcome
 
 
 def _control_socket(path: str) -> socket.socket:
@@ -69,7 +69,7 @@ class DecoderServer:
         servers: list[asyncio.Server] = []
         try:
             self.machine = self._machine(self.options)
-            self._tls = _tls(self.options)
+            self._tls = self._server_tls()
             self.player.changed = self._faults_changed
             self._shut_or_unlock()
             await self._open()
@@ -105,6 +105,20 @@ class DecoderServer:
     async def _open(self) -> None:
         if self._is_wanted_open:
             await self._door.open(self._connection, self._tls)
+
+    def _server_tls(self) -> ssl.SSLContext | None:
+        """TLS with the decoder's own certificate, unless a fault has it show another."""
+        if self.options.ssl_cert_file is None:
+            return None
+        context = _tls(self.options.ssl_cert_file, self.options.ssl_key_file)
+
+        def hello(connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
+            step = self.player.at(Point.HANDSHAKE, Hello(name))
+            if step.certificate is not None:
+                connection.context = _tls(step.certificate, None)
+
+        context.sni_callback = hello
+        return context
 
     def _machine(self, options: Options) -> Machine:
         machine = Machine(
@@ -251,11 +265,9 @@ async def _all_closed(*connections: set[Connection]) -> None:
         await turn
 
 
-def _tls(options: Options) -> ssl.SSLContext | None:
-    if options.ssl_cert_file is None:
-        return None
+def _tls(certificate: str, key: str | None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(options.ssl_cert_file, options.ssl_key_file)
+    context.load_cert_chain(certificate, key)
     return context
 
 

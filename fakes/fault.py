@@ -25,7 +25,10 @@ class FaultError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What may stand behind `NAME=`: how it is read, what it is when left out, and what it means."""
+    """What may stand behind `NAME=`: how it is read, what it is when left out, and what it means.
+
+    Where `default` is None it cannot be left out.
+    """
 
     read: Callable[[str], Any]
     default: Any
@@ -62,6 +65,18 @@ def whole_number(low: int, high: int) -> Callable[[str], int]:
         if not re.fullmatch(r"-?\d{1,18}", text) or not low <= int(text) <= high:
             raise FaultError(f"{text!r} is no whole number from {low} to {high}")
         return int(text)
+
+    return read
+
+
+def more_or_less(most: int) -> Callable[[str], int]:
+    """Reads a whole number of at most `most`, a minus allowed, and not 0."""
+
+    def read(text: str) -> int:
+        number = whole_number(-most, most)(text)
+        if number == 0:
+            raise FaultError("0 changes nothing")
+        return number
 
     return read
 
@@ -310,6 +325,8 @@ def read_value(fault: Fault, text: str | None) -> Any:
             raise FaultError(f"fault {fault.name} takes no value, it was given {text!r}")
         return None
     if text is None:
+        if fault.value.default is None:
+            raise FaultError(f"fault {fault.name} needs a value: {fault.value.means}")
         return fault.value.default
     try:
         return fault.value.read(text)

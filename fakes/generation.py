@@ -58,11 +58,6 @@ class Generation:
         self._sums = model.sums(store.read(first, self.cached))
         self._last = store.cell(first + self.cached - 1) if self.cached else b""
 
-    def forget(self) -> None:
-        """Go on without the rows that are held, as if the prompt began where they end."""
-        self._sums = self._model.sums(self._store.read(self._slot.first_cell, 0))
-        self._last = b""
-
     def spare_last(self) -> None:
         """Where all of the prompt is held, evaluate nothing: the first token comes of the rows before the last."""
         if self.whole_prompt_held:

@@ -172,10 +172,10 @@ class Machine:
         yield from self.reach(point, request, slot)
         return step if self.player.idle else self.player.at(point, step, self.asked(request, slot))
 
-    def occupy(self, task: Task) -> Generator[Effect, Any, Slot]:
+    def occupy(self, task: Task, request: Request | None = None) -> Generator[Effect, Any, Slot]:
         """Wait for the task's slot. When the client leaves meanwhile the task is forgotten."""
         if not self.quiet:
-            yield from self._want(task)
+            yield from self._want(task, request)
         self.scheduler.submit(task)
         while task.slot is None:
             running = None if task.want is None else self.scheduler.holder(self.slots[task.want])
@@ -189,9 +189,9 @@ class Machine:
                 raise
         return task.slot
 
-    def _want(self, task: Task) -> Steps:
-        n_slots = self.shape.n_slots
-        step = yield from self.passes(Point.SLOT_WANTED, Wanted(task.want, n_slots, task.is_action), None, task.want)
+    def _want(self, task: Task, request: Request | None) -> Steps:
+        wanted = Wanted(task.want, self.shape.n_slots, task.is_action)
+        step = yield from self.passes(Point.SLOT_WANTED, wanted, request, task.want)
         task.want = step.slot
         for slot in step.stuck:
             if all(one.want != slot for one in self._stuck):

@@ -25,7 +25,7 @@ from fakes.effects import (
 from fakes.http1 import Request
 from fakes.machine import Machine
 from fakes.point import Point
-from fakes.steps import Decision, Die, GivingUp, Go, Halt, Piece, Sending, StreamOut, Wait
+from fakes.steps import Decision, Die, GivingUp, Go, Halt, Limits, Piece, Sending, StreamOut, Wait
 from wire.sse import encode_event
 
 S = TypeVar("S")
@@ -42,6 +42,7 @@ def played(machine: Machine, request: Request, honest: Callable[[], Flow]) -> Fl
     try:
         decision: Decision = yield from machine.passes(Point.REQUEST, Go(), request)
         yield from carry_out(decision, machine.meet)
+        yield from _limits(machine, request)
         sent = yield from _Edited(machine, request).drive(honest())
     except ApiError as error:
         headers = error.headers if isinstance(error, Refused) else ()
@@ -52,9 +53,19 @@ def played(machine: Machine, request: Request, honest: Callable[[], Flow]) -> Fl
     return sent
 
 
+def _limits(machine: Machine, request: Request) -> Steps:
+    asked = machine.asked(request)
+    if asked is not None and asked.op == "completion":
+        limits = Limits(asked.number("min_tokens"), asked.number("max_tokens", "n_predict", "max_completion_tokens"))
+        step = yield from machine.passes(Point.LIMITS, limits, request)
+        yield from carry_out(step.decision, machine.meet)
+
+
 def _sending(machine: Machine, request: Request) -> Generator[Effect, Any, Sending | None]:
     sending = yield from machine.passes(Point.SENDING, Sending(), request)
-    return None if sending == Sending() else sending
+    if sending.late_s:
+        yield Pause(sending.late_s)
+    return None if sending == Sending(late_s=sending.late_s) else sending
 
 
 class _Edited:

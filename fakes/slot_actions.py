@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import signal
 from array import array
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from fakes.steps import (
     Answer,
     Checked,
     Decision,
+    Die,
     Erased,
     Go,
     Opened,
@@ -99,7 +101,7 @@ def _on_slot(call: Call, point: Point, act: Callable[[], Done], refused: Callabl
     """Wait for the slot, let a fault decide, act, and give the slot back."""
     machine = call.machine
     task = Task(machine.task_id(), call.index, is_action=True)
-    yield from machine.occupy(task)
+    yield from machine.occupy(task, call.request)
     try:
         decision: Decision = yield from call.passes(point, Go())
         if isinstance(decision, Refuse):
@@ -138,7 +140,8 @@ def save_action(call: Call) -> Done:
         start_ns = machine.clock_ns()
         data = save(machine, slot)
         slot.move(Move.SAVE)
-        step = yield from call.passes(Point.SAVE_TAKEN, Saved(slot.id, machine.shape.n_slots, len(data)))
+        taken = Saved(slot.id, machine.shape.n_slots, len(data), len(slot.tokens))
+        step = yield from call.passes(Point.SAVE_TAKEN, taken)
         if step.slot != slot.id:
             data = save(machine, machine.slots[step.slot])
         try:
@@ -146,7 +149,7 @@ def save_action(call: Call) -> Done:
         except OSError as error:
             call.journal("save", 500, filename=name, n_saved=0, why=str(error))
             raise ApiError(500, "Unable to save slot") from None
-        n_saved = len(slot.tokens)
+        n_saved = step.n_saved
         call.journal("save", 200, filename=name, n_saved=n_saved, n_written=len(data))
         timings = {"save_ms": _ms_since(machine, start_ns)}
         body = {"id_slot": call.asked, "filename": name, "n_saved": n_saved, "n_written": len(data), "timings": timings}
@@ -179,13 +182,15 @@ def restore_action(call: Call) -> Done:
             if opened.errno:
                 raise OSError(opened.errno, os.strerror(opened.errno), path)
             data = machine.files.read(path)
-            tokens = restore(machine, slot, data)
+            tokens = restore(machine, slot, data, keeps_rows=opened.keeps_rows)
         except (OSError, BadFile) as error:
             public = error.public if isinstance(error, BadFile) else BadFile("").public
             machine.log.srv(Level.ERROR, "restore", f"failed to restore {path}: {error}")
             call.journal("restore", 400, filename=name, n_restored=0, why=str(error))
             raise ApiError(400, f"Unable to restore slot: {public}") from None
         step = yield from call.passes(Point.RESTORED, Restored(len(tokens), tokens))
+        if step.dies:
+            yield from carry_out(Die(signal.SIGSEGV), machine.meet)
         slot.tokens = array("i", step.tokens)
         if step.rows_lost:
             lost = bytes(step.rows_lost * machine.spec.row_bytes)
@@ -239,9 +244,9 @@ def share_action(call: Call) -> Done:
         cells = Cells(slot.first_cell, n_tokens)
         header = ShareHeader(share_id, machine.store.regions, machine.store.tensors, cells)
         message = yield from call.passes(Point.SHARE_MESSAGE, ShareMessage(header))
-        if message.late_s:
+        if message.late_s and not message.after_reply:
             yield Pause(message.late_s)
-        sent: Sent = yield SendShare(socket, message)
+        sent: Sent = (yield SendShare(socket, message)) or Sent(connected=False, n_descriptors=0)
         if sent.error is not None:
             note(400, connected=sent.connected, n_descriptors=sent.n_descriptors)
             raise ApiError(400, f"Cannot share the KV cache: {sent.error}")

@@ -26,7 +26,7 @@ def save(machine: Machine, slot: Slot) -> bytes:
     return state_file(machine.model, tuple(slot.tokens), rows, machine.shape.n_stream, stream, types)
 
 
-def restore(machine: Machine, slot: Slot, data: bytes) -> tuple[int, ...]:
+def restore(machine: Machine, slot: Slot, data: bytes, *, keeps_rows: bool = False) -> tuple[int, ...]:
     """Write the file's rows into the slot's cells; its tokens. BadFile: the rows may have been written in part."""
     try:
         file = decode_statefile(data)
@@ -39,7 +39,7 @@ def restore(machine: Machine, slot: Slot, data: bytes) -> tuple[int, ...]:
     rows = [
         layer.rows for pair in zip(state.keys, state.values, strict=True) for layer in pair if isinstance(layer, Layer)
     ]
-    if rows:
+    if rows and not keeps_rows:
         machine.store.write(slot.first_cell, rows)
     return file.tokens
 

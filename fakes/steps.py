@@ -153,7 +153,8 @@ class Sending:
     """How the bytes of an answer get to the socket, the head's included.
 
     `piece_bytes` at a time with `gap_s` between; with `head_only` the rest goes at once. `stop_at` bytes are sent, or
-    all where they are fewer, and then it halts. `gather` keeps all of it back until the answer has ended.
+    all where they are fewer, and then it halts. `gather` keeps all of it back until the answer has ended. `late_s`
+    passes before the first of them, with all the work done.
     """
 
     piece_bytes: int | None = None
@@ -162,6 +163,7 @@ class Sending:
     stop_at: int | None = None
     halt: Halt = Halt.CLOSE
     gather: bool = False
+    late_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +213,9 @@ class Sends(Enum):
 class ShareMessage:
     """The one message of a share.
 
-    `late_s` passes before it; so many descriptors too many or too few go with it; of its bytes only `cut_at` are sent;
-    `data` stands in place of the header as JSON, and `length` in place of its length.
+    `late_s` passes before it, or with `after_reply` it comes so long after the HTTP reply; so many descriptors too many
+    or too few go with it; of its bytes only `cut_at` are sent; `data` stands in place of the header as JSON, and
+    `length` in place of its length.
     """
 
     header: ShareHeader
@@ -222,6 +225,7 @@ class ShareMessage:
     cut_at: int | None = None
     data: bytes | None = None
     length: int | None = None
+    after_reply: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,12 +240,13 @@ class Answer:
 class Restored:
     """What a restore took from its file: how many tokens it will say, and which will be matched from now on.
 
-    The rows of the first `rows_lost` of them are zeros.
+    The rows of the first `rows_lost` of them are zeros. With `dies` the process ends instead.
     """
 
     n_restored: int
     tokens: tuple[int, ...]
     rows_lost: int = 0
+    dies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +266,9 @@ class Wanted:
 class Evaluation:
     """A prompt of `n_prompt` tokens of which the slot holds `held`, pinned to it or not.
 
-    `reuses`: what is held is not evaluated again. `attends`: its rows are read. `spares_last`: where all is held, not
-    even the last token is evaluated. `of_previous`: the answer is made of the prompt before this one.
+    `reuses`: what is held is not evaluated again. `attends`: else the slot is emptied, and only what it did not hold is
+    evaluated. `spares_last`: where all is held, not even the last token is evaluated. `of_previous`: the answer is made
+    of the prompt before this one.
     """
 
     held: int
@@ -285,20 +291,25 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A file that would be written of `slot`: `keep` bytes of it, None for all; then `errno`, 0 for none."""
+    """A file that would be written of `slot`: `keep` bytes of it, None for all; then `errno`, 0 for none.
+
+    `n_saved` is how many tokens the save will say.
+    """
 
     slot: int
     n_slots: int
     n_bytes: int
+    n_saved: int
     keep: int | None = None
     errno: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A file that would be read; with an `errno` it cannot be."""
+    """A file that would be read; with an `errno` it cannot be. `keeps_rows`: the slot's rows stay as they are."""
 
     errno: int = 0
+    keeps_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +334,23 @@ class Erased:
 
     n_erased: int
     forgets: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a completion's body says of the length of its reply, None where it says nothing, and what is decided."""
+
+    n_min: int | None
+    n_max: int | None
+    decision: Decision = Go()
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """A TLS client that asks for `server_name`; `certificate` is the file of the one it is shown, None for the own."""
+
+    server_name: str | None
+    certificate: str | None = None
 
 
 class End(Enum):

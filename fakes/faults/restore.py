@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fakes.fault import Fault, Value, whole_number
+from fakes.fault import Fault, Value, more_or_less, whole_number
 from fakes.point import Point
 from fakes.steps import Decision, Refuse, Restored
 
@@ -18,6 +18,34 @@ def refuse(_: Decision) -> Decision:
     decoder prefill the prompt.
     """
     return Refuse(400, MESSAGE)
+
+
+def refuse_and_poison(_: Decision) -> Decision:
+    """The restore is answered 400 as every bad file is; from then on every completion is 200, empty, without a token.
+
+    The decoder says that it did not restore, and claims good answers after that; an erase does not cure it, a restart
+    does. A correct router checks the decoder after a refused restore before it uses it again, or names the answers
+    that have no token.
+    """
+    return Refuse(400, MESSAGE, poisons=True)
+
+
+def count(step: Restored, more: int) -> Restored:
+    """The file is restored as it is; `n_restored` says so many tokens more or fewer.
+
+    The decoder claims another number than it took. A correct router does not guess which half is true: it names the
+    count, treats the slot as in doubt and lets the decoder prefill.
+    """
+    return replace(step, n_restored=max(0, step.n_restored + more))
+
+
+def dies_of_nothing(step: Restored) -> Restored:
+    """A restore of a file without any rows kills the process; its connections are reset.
+
+    The decoder claims nothing any more. A correct router does not restore a file that holds no token, answers this
+    request openly or by another decoder, and starts a decoder of its own again.
+    """
+    return replace(step, dies=True)
 
 
 def empty(step: Restored) -> Restored:
@@ -49,6 +77,21 @@ def checkpoint(step: Restored, missing: int) -> Restored:
 
 
 FAULTS = (
+    Fault("restore-refuse-poisons", Point.RESTORE_ASKED, refuse_and_poison, reports=("ggml-org/llama.cpp#27068",)),
+    Fault(
+        "restore-count",
+        Point.RESTORED,
+        count,
+        Value(more_or_less(1 << 20), 1, "tokens too many, or with a minus too few"),
+        ("LMCache/LMCache#4614",),
+    ),
+    Fault(
+        "restore-dies-empty",
+        Point.RESTORED,
+        dies_of_nothing,
+        reports=("ggml-org/llama.cpp#14434",),
+        fits=lambda step: not step.tokens,
+    ),
     Fault(
         "restore-checkpoint",
         Point.RESTORED,

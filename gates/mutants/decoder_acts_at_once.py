@@ -15,9 +15,9 @@ REPLACES = "decoder"
 def mutate() -> None:
     wait, leave, move = Machine.occupy, Machine.leave, Slot.move
 
-    def occupy(self: Machine, task: Task) -> Generator[Any, Any, Slot]:
+    def occupy(self: Machine, task: Task, *more: Any) -> Generator[Any, Any, Slot]:
         if not task.is_action or task.want is None:
-            return (yield from wait(self, task))
+            return (yield from wait(self, task, *more))
         task.slot = self.slots[task.want]
         return task.slot
 
