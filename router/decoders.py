@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.deadline import happens
 from router.decoder_client import DecoderClient
-from router.engines.engine import Engine
 from router.errors import DecoderGone, Refusal
 from router.facts import Facts, read_facts, read_properties, works
 from router.leases import RETRY_AFTER_S, Leases
@@ -21,6 +20,9 @@ from router.log import Log
 from router.metrics import Metrics
 from router.routes.choose import Outcome, Step, failed
 from wire.state_layout import Layout
+
+if TYPE_CHECKING:
+    from router.engines.engine import Engine
 
 POLL_S = 0.02
 SLOWEST_POLL_S = 1.0

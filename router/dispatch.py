@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
@@ -17,7 +18,6 @@ from router.config import Config
 from router.deadline import Deadline
 from router.decoder_client import Upstream
 from router.decoders import Decoder, Decoders, no_decoder
-from router.engines.results import EngineReply, Stored
 from router.errors import CutOff, DecoderError, DecoderGone, NoAnswer, Refusal, Unreachable
 from router.exchange import Ending, Exchange, Route
 from router.janitor import Eraser, Janitor
@@ -31,9 +31,12 @@ from router.relay import relay
 from router.request_body import ClientRequest
 from router.routes import plain, shared, state_file
 from router.routes.choose import NOT_THE_DECODERS, Next, Outcome, Policy, Step, StepFailed, failed, line, what_follows
-from router.routes.engine import EngineHandoff, EngineSurroundings, limits_of
 from router.routes.handoff import Handoff, Surroundings, refused
 from router.slots import Prompt
+
+if TYPE_CHECKING:
+    from router.engines.results import Stored
+    from router.routes.engine import EngineSurroundings
 
 AFTER_PREFILL = (Step.CLAIM, Step.INSPECT, Step.ADOPT, Step.RESTORE)
 """When one of these fails, the provider has done its work."""
@@ -150,8 +153,8 @@ class Dispatcher:
         exchange.route, exchange.reason = Route.ENGINE, "handed-over"
         facts, engine = seat.decoder.facts, seat.decoder.engine
         assert engine is not None
-        handoff = EngineHandoff(
-            request, plan.handed, seat.lease, engine, limits_of(facts), around, exchange.deadline, exchange.request_id
+        handoff = around.handoff(
+            request, plan.handed, seat.lease, engine, facts, exchange.deadline, exchange.request_id
         )
         try:
             landed = await handoff.run(
@@ -308,7 +311,7 @@ class Dispatcher:
                 await plan.stored.close()
             return
         async with seat.decoder.client.completion(request.endpoint, body, first_byte.left()) as upstream:
-            yield EngineReply(upstream) if seat.decoder.engine is not None else upstream
+            yield self._engines.reply(upstream) if self._engines is not None else upstream
 
     def _judge(self, plan: Handed | Plain, timings: Timings | None, exchange: Exchange) -> Use | None:
         """What the decoder's counters say; named, and counted."""

@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from itertools import count, repeat
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from router.child_process import Children, child_environment
 from router.config import Config
 from router.decoder_client import DecoderClient
 from router.decoders import Decoder, Decoders, wait_until_ready
 from router.dispatch import Dispatcher
-from router.engines.engine import engine_at
 from router.errors import Misfit
 from router.facts import Facts
 from router.guard import Guard
@@ -28,12 +27,15 @@ from router.private_files import Place, RuntimeFolder
 from router.providers.command import CommandProvider
 from router.providers.llama_server import LlamaServerProvider
 from router.providers.provider import Provider
-from router.routes.engine import EngineSurroundings
 from router.routes.handoff import Surroundings
 from router.server import Front
 from router.slots import SlotTable, State
 from router.supervise import Supervisor, decoder_command, free_port
 from router.tls import client_context
+
+if TYPE_CHECKING:
+    from router.engines.engine import Engine
+    from router.routes.engine import EngineSurroundings
 
 UNBOUNDED = 1 << 16
 """Permits where the slots alone bound how many handoffs there are at a time."""
@@ -171,11 +173,7 @@ class Parts:
         key, child = _first(keys.decoder), self._config.child
         if child is None:
             clients = [DecoderClient(url, key, self._tls) for url in self._config.decoders]
-            engines = [
-                engine_at(at, http, self._config.timeouts.share)
-                for at, http in zip(self._config.engine_decode, clients, strict=False)
-            ]
-            return list(map(Decoder, count(), clients, engines or repeat(None))), None
+            return list(map(Decoder, count(), clients, self._receivers(clients) or repeat(None))), None
         port = free_port()
         decoder = Decoder(0, DecoderClient(f"http://127.0.0.1:{port}", key))
         command = decoder_command(
@@ -191,6 +189,15 @@ class Parts:
         )
         return [decoder], supervisor
 
+    def _receivers(self, clients: Sequence[DecoderClient]) -> list[Engine]:
+        """The RPC side of each decoder, where they are engines. Only then is that part of the router imported."""
+        if not self._config.engine_decode:
+            return []
+        from router.engines.engine import engine_at
+
+        seconds = self._config.timeouts.share
+        return [engine_at(at, http, seconds) for at, http in zip(self._config.engine_decode, clients, strict=True)]
+
     def _surroundings(self) -> Surroundings | None:
         if self._provider is None:
             return None
@@ -201,6 +208,9 @@ class Parts:
         config = self._config
         if config.engine_prefill is None or config.engine_prefill_url is None:
             return None
+        from router.engines.engine import engine_at
+        from router.routes.engine import EngineSurroundings
+
         http = DecoderClient(config.engine_prefill_url, _first(keys.prefill), self._tls)
         leases = Leases(SlotTable(), UNBOUNDED)
         janitor = Janitor(leases, self._log, config.timeouts.share)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from router.config import Config
 from router.decoders import Decoder
-from router.engines.results import Stored
 from router.errors import Refusal
 from router.exchange import Exchange
 from router.prompt_tokens import tokens_of
 from router.request_body import WHY_TEXT, ClientRequest, Endpoint, Why, surely_shorter, text_of, why_not
 from router.routes.choose import TAILS, Next
 from router.slots import Prompt, Slot, Where
+
+if TYPE_CHECKING:
+    from router.engines.results import Stored
 
 
 @dataclass(frozen=True, slots=True)

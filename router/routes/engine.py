@@ -17,9 +17,10 @@ from enum import Enum, auto
 
 from router.config import Timeouts
 from router.deadline import Deadline, happens
+from router.decoder_client import Upstream
 from router.engines.engine import BACKOFF_S, Engine, Look
 from router.engines.identity import Verdict, judge
-from router.engines.results import CORRUPT, Stored
+from router.engines.results import CORRUPT, EngineReply, Stored
 from router.engines.rpc import Session, status_word
 from router.engines.source import Prefilling, Source
 from router.engines.transfer import Delivered, Inspection, Known, deliver
@@ -59,6 +60,24 @@ class EngineSurroundings:
     janitor: Janitor
     timeouts: Timeouts
     metrics: Metrics
+
+    def handoff(
+        self,
+        request: ClientRequest,
+        tokens: tuple[int, ...],
+        lease: Lease,
+        receiver: Engine,
+        facts: Facts | None,
+        deadline: Deadline,
+        trace: str,
+    ) -> EngineHandoff:
+        """For one request. `facts`: of the receiver, as far as they are known."""
+        return EngineHandoff(request, tokens, lease, receiver, limits_of(facts), self, deadline, trace)
+
+    @staticmethod
+    def reply(upstream: Upstream) -> EngineReply:
+        """An engine's reply over HTTP, as a decoder's would be."""
+        return EngineReply(upstream)
 
 
 @dataclass(frozen=True, slots=True)
