@@ -4,6 +4,11 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 
+# Bytecode is kept, whatever the shell says, and outside the tree: a run starts hundreds of processes, and each would
+# compile its modules again.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/bytecode
+
 PYTHON ?= python3
 WORKERS ?= 2
 BIN := .venv/bin
