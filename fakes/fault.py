@@ -175,16 +175,24 @@ class Limit:
     when: When = _ALWAYS
 
 
+_NO_LIMIT = Limit()
+
+
 @dataclass(slots=True)
 class Armed:
-    """A fault that is switched on, with what it has done so far."""
+    """A fault that is switched on, with what it has done so far.
+
+    `turn` says the how-manieth reaching it is, of all processes that play it; None where there is but this one.
+    """
 
     fault: Fault
     value: Any = None
     limit: Limit = Limit()
     reached: int = 0
     fired: int = 0
+    turn: Callable[[str], int] | None = None
     _random: Random = field(init=False)
+    _drawn: int = 0
 
     def __post_init__(self) -> None:
         self._random = Random(f"{self.limit.seed}:{self.fault.name}")
@@ -198,13 +206,23 @@ class Armed:
     def due(self) -> bool:
         """Whether it fires at this reaching of its point."""
         self.reached += 1
-        if self.limit.only is not None and self.reached != self.limit.only:
+        if self.limit == _NO_LIMIT:
+            return True
+        number = self.reached if self.turn is None else self.turn(self.fault.name)
+        if self.limit.only is not None and number != self.limit.only:
             return False
-        if self.limit.first is not None and self.reached > self.limit.first:
+        if self.limit.first is not None and number > self.limit.first:
             return False
-        if self.limit.every is not None and self.reached % self.limit.every:
+        if self.limit.every is not None and number % self.limit.every:
             return False
-        return self.limit.p is None or self._random.random() < self.limit.p
+        return self.limit.p is None or self._draw(number) < self.limit.p
+
+    def _draw(self, number: int) -> float:
+        """The `number`-th draw, of at least this many."""
+        for _ in range(self._drawn, number - 1):
+            self._random.random()
+        self._drawn = number
+        return self._random.random()
 
     def play(self, step: S) -> S:
         played: S = self.fault.play(step) if self.fault.value is None else self.fault.play(step, self.value)

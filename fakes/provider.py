@@ -7,8 +7,10 @@ request, `--model` or FAKE_MODEL names.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import select
 import signal
 import sys
 import time
@@ -24,6 +26,7 @@ from fakes.settings import JOURNAL, MODEL, PROVIDER_JOURNAL, armed_faults
 from fakes.spec import SpecError, parse_spec
 from fakes.statefile_out import state_file
 from fakes.steps import ClaimLine, End, Prefill
+from fakes.turns import turns
 from wire.errors import RemoteWireError
 from wire.provider import Claim, ProviderRequest, SharedTarget, decode_request, encode_claim
 
@@ -31,6 +34,7 @@ USAGE = "usage: python -m fakes.provider [--fault NAME[=VALUE][,only=N][,p=P][,s
 _EXIT_USAGE = 2
 _EXIT_BAD_REQUEST = 1
 _MAX_LINE = 64 << 20
+_SHOWN = 4096
 
 
 class UsageError(Exception):
@@ -87,24 +91,57 @@ class Written:
 
 def prefill(request: ProviderRequest, model: ToyModel, step: Prefill) -> Written:
     """Write what `step` says into the request's target."""
-    cells = model.cells(step.tokens[: step.n_rows])
-    rows = model.rows(cells) if cells else [b""] * model.n_tensors
+    cells = _damaged(model.cells(step.tokens[: step.n_rows]), step.damaged_cell)
     if isinstance(request.target, SharedTarget):
         check_target(request.target, len(request.tokens), model.spec.row_bytes, model.n_tensors)
-        write_rows(request.target, rows)
+        _write_cells(request.target, model, cells, step)
         return Written(len(cells))
-    listed = step.tokens if step.foreign_file else request.tokens
+    if step.slow_s:
+        _wait_whatever_comes(step.slow_s)
+    rows = _rows(model, cells)
+    listed = step.tokens if step.foreign_file or len(step.tokens) > len(request.tokens) else request.tokens
     tokens = listed[: max(step.n_rows, step.n_claimed)]
     types = request.k_type or "f16", request.v_type or "f16"
     # A row that was never written is zeros.
-    padded = [part.ljust(len(tokens) * model.spec.row_bytes, b"\0") for part in rows]
+    shift = bytes(step.shifted * model.spec.row_bytes)
+    size = len(tokens) * model.spec.row_bytes
+    padded = [(shift + part)[:size].ljust(size, b"\0") for part in rows]
     data = state_file(model, tokens, padded, request.n_stream or 1, 0, types)
     sha256 = hashlib.sha256(data).hexdigest()
     if step.damaged_file:
         at = len(data) // 2
         data = data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
-    write_file(request.target.path, data)
+    write_file(request.target.path, data if step.room is None else data[: step.room])
+    if step.room is not None and step.room < len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), request.target.path)
     return Written(len(cells), sha256)
+
+
+def _rows(model: ToyModel, cells: Sequence[bytes]) -> list[bytes]:
+    return model.rows(cells) if cells else [b""] * model.n_tensors
+
+
+def _damaged(cells: list[bytes], index: int | None) -> list[bytes]:
+    if index is None or index >= len(cells):
+        return cells
+    first, rest = cells[index][0], cells[index][1:]
+    return [*cells[:index], bytes([first ^ 0xFF]) + rest, *cells[index + 1 :]]
+
+
+def _write_cells(target: SharedTarget, model: ToyModel, cells: list[bytes], step: Prefill) -> None:
+    """The cells where they belong, in two halves where they are to be slow."""
+    if not step.slow_s:
+        write_rows(target, _rows(model, cells), step.shifted)
+        return
+    half = len(cells) // 2
+    write_rows(target, _rows(model, cells[:half]), step.shifted)
+    _wait_whatever_comes(step.slow_s)
+    write_rows(target, _rows(model, cells[half:]), step.shifted + half)
+
+
+def _wait_whatever_comes(seconds: float) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    select.select([], [], [], seconds)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -115,6 +152,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (UsageError, FaultError) as error:
         print(f"provider: {error}", file=sys.stderr)
         return _EXIT_USAGE
+    if options.journal is not None:
+        for one in armed:
+            one.turn = turns(options.journal)
     journal = Journal(options.journal, "provider", time.monotonic_ns)
     player = Player(journal, armed)
     try:
@@ -131,19 +171,30 @@ def _serve(options: Options, request: ProviderRequest, journal: Journal, player:
     start_ns = time.monotonic_ns()
     _journal_start(request, journal)
     count = len(request.tokens)
-    step = player.at(Point.PREFILL, Prefill(request.tokens, count, count))
+    honest = Prefill(request.tokens, count, count, isinstance(request.target, SharedTarget))
+    step = player.at(Point.PREFILL, honest)
+    if step.late_s:
+        signal.signal(signal.SIGTERM, _ended_by_signal(journal, player))
+        select.select([], [], [], step.late_s)
+    if step.says:
+        print(f"provider: {step.says}", file=sys.stderr)
     written = Written()
     if step.n_rows or step.end is not End.EXIT:
         written = prefill(request, provider_model(options, request), step)
         journal.write("rows", count=written.n_rows)
-    if step.end is not End.HONEST:
+    if step.end not in (End.HONEST, End.FAILS):
         return _end(step, journal, player)
     prefill_ms = round((time.monotonic_ns() - start_ns) / 1e6, 3)
     claim = player.at(Point.CLAIM, ClaimLine(encode_claim(Claim(step.n_claimed, prefill_ms, written.sha256))))
-    journal.write("claim", line=claim.line.decode(errors="replace").rstrip("\n"))
+    journal.write("claim", line=claim.line[-_SHOWN:].decode(errors="replace").rstrip("\n"))
+    for _ in range(claim.stderr_bytes // 100):
+        print("x" * 99, file=sys.stderr)
     sys.stdout.buffer.write(claim.line)
     sys.stdout.buffer.flush()
-    return 0
+    if step.leaves_child and os.fork() == 0:
+        while True:
+            signal.pause()
+    return step.status if step.end is End.FAILS else 0
 
 
 def _journal_start(request: ProviderRequest, journal: Journal) -> None:

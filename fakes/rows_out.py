@@ -33,15 +33,15 @@ def check_target(target: SharedTarget, n_tokens: int, row_bytes: int, n_tensors:
         raise TargetError(f"{n_tokens} tokens for {target.cells.count} cells")
 
 
-def write_rows(target: SharedTarget, rows: Sequence[bytes]) -> None:
-    """Rows into the slot's cells from the first on."""
+def write_rows(target: SharedTarget, rows: Sequence[bytes], at: int = 0) -> None:
+    """Rows into the slot's cells from its `at`-th on."""
     maps = [
         mmap.mmap(fd, region.size, offset=region.offset) for fd, region in zip(target.fds, target.regions, strict=True)
     ]
     try:
         for tensor, part in zip(target.tensors, rows, strict=True):
             if part:
-                start, _ = row_span(tensor, target.cells.first)
+                start, _ = row_span(tensor, target.cells.first + at)
                 maps[tensor.region][start : start + len(part)] = part
     except (IndexError, LocalWireError) as error:
         raise TargetError(f"rows outside their region: {error}") from None

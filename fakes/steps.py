@@ -361,6 +361,8 @@ class End(Enum):
     """Never by itself."""
     EXIT = "exit"
     """With `status`, without a claim."""
+    FAILS = "fails"
+    """With `status`, behind a claim."""
     KILLED = "killed"
     """By SIGKILL, without a claim."""
 
@@ -369,21 +371,34 @@ class End(Enum):
 class Prefill:
     """What a provider is about to do: rows of the first `n_rows` of `tokens`, a claim of `n_claimed`, its end.
 
+    `late_s` pass before it does anything. `slow_s` pass in the middle of its rows, and no SIGTERM ends it from then on.
+    Every row is `shifted` cells further than its own; a byte of the row of cell `damaged_cell` is another one. With
+    `leaves_child` a process of its group outlives it and holds its output open. `says` is what its stderr says.
+
     Of a state file alone: `foreign_file`, the token list in front is another prompt's; `damaged_file`, a byte of the
-    rows is another one after the checksum was taken.
+    rows is another one after the checksum was taken; the disk has room for `room` bytes of it.
     """
 
     tokens: tuple[int, ...]
     n_rows: int
     n_claimed: int
+    is_shared: bool
     end: End = End.HONEST
     status: int = 0
     foreign_file: bool = False
     damaged_file: bool = False
+    late_s: float = 0.0
+    slow_s: float = 0.0
+    shifted: int = 0
+    damaged_cell: int | None = None
+    leaves_child: bool = False
+    room: int | None = None
+    says: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimLine:
-    """The last line of a provider's output, as it will be written."""
+    """The last line of a provider's output, as it will be written, and how much stands on its stderr before it."""
 
     line: bytes
+    stderr_bytes: int = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fakes.fault import Fault, Value, whole_number
+from fakes.fault import Fault, Value, one_of, whole_number
 from fakes.point import Point
 from fakes.steps import Prefill
 
@@ -59,7 +59,56 @@ def damaged_file(step: Prefill) -> Prefill:
     return replace(step, damaged_file=True)
 
 
+def one_more(step: Prefill, how: str) -> Prefill:
+    """A row more than was asked for is written, of the last token again; the claim counts it, or says nothing of it.
+
+    The provider claims one token too many, or hides it. A correct router compares the claim, and a file's tokens, with
+    what it asked for, and lets the decoder prefill; a row too many in a region, which nobody counts, it cannot see.
+    """
+    n_claimed = step.n_claimed + (how == "claimed")
+    return replace(step, tokens=(*step.tokens, *step.tokens[-1:]), n_rows=step.n_rows + 1, n_claimed=n_claimed)
+
+
+def shifted(step: Prefill, cells: int) -> Prefill:
+    """Every row is written so many cells behind its own; the claim is all of them.
+
+    The provider claims a whole prefill. A correct router cannot see it and hands the rows over; the reply differs from
+    the plain run's.
+    """
+    return replace(step, shifted=cells)
+
+
+def damaged_row(step: Prefill, cell: int) -> Prefill:
+    """One byte of the row of one cell is another one, in the first tensor; all else and the claim are right.
+
+    The provider claims a whole prefill. A correct router cannot see it in a region, and a file's checksum is taken over
+    it; the reply differs from the plain run's.
+    """
+    return replace(step, damaged_cell=cell)
+
+
 FAULTS = (
+    Fault(
+        "provider-one-row-more",
+        Point.PREFILL,
+        one_more,
+        Value(one_of("claimed", "hidden"), "claimed", "whether it is: claimed or hidden"),
+        ("LMCache/LMCache#4614",),
+    ),
+    Fault(
+        "provider-shifted-rows",
+        Point.PREFILL,
+        shifted,
+        Value(whole_number(1, 1 << 20), 1, "cells"),
+        ("vllm-project/vllm#52234",),
+    ),
+    Fault(
+        "provider-damaged-row",
+        Point.PREFILL,
+        damaged_row,
+        Value(whole_number(0, 1 << 24), 1, "the cell, from 0"),
+        ("vllm-project/vllm#52234",),
+    ),
     Fault("provider-foreign-file", Point.PREFILL, foreign_file, reports=("vllm-project/vllm#52234",)),
     Fault("provider-damaged-file", Point.PREFILL, damaged_file, reports=("vllm-project/vllm#52234",)),
     Fault(

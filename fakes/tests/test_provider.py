@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -140,7 +141,23 @@ SHARED_EXPECTED = {
     'provider-claim="30"': (0, Claim("30"), HONEST),
     "provider-claim=29.5": (0, Claim(29.5), HONEST),
     "provider-no-json": (0, None, HONEST),
+    "provider-killed=100": (-signal.SIGKILL, None, HONEST),
+    "provider-fails-after-claim": (3, Claim(6), HONEST),
+    "provider-late=1": (0, Claim(6), HONEST),
+    "provider-slow-write=1": (0, Claim(6), HONEST),
+    "provider-capacity=5": (1, None, [STALE] * 6),
+    "provider-nothing-done": (0, None, [STALE] * 6),
+    "provider-one-row-more": (0, Claim(7), HONEST),
+    "provider-one-row-more=hidden": (0, Claim(6), HONEST),
+    "provider-shifted-rows=2": (0, Claim(6), [STALE, STALE, *HONEST[:4]]),
+    "provider-damaged-row=2": (0, Claim(6), [*HONEST[:2], bytes([HONEST[2][0] ^ 0xFF]) + HONEST[2][1:], *HONEST[3:]]),
+    "provider-noise=9000": (0, Claim(6), HONEST),
+    "provider-long-line": (0, None, HONEST),
+    "provider-loud=100000": (0, Claim(6), HONEST),
 }
+BESIDE = {"provider-hang", "provider-disk-full", "provider-leaves-child"}
+"""Tested by tests of their own."""
+TESTED = {setting.partition("=")[0] for setting in SHARED_EXPECTED} | BESIDE
 
 
 @pytest.mark.parametrize("fault", SHARED_EXPECTED)
@@ -157,7 +174,7 @@ def test_it_changes_what_it_says_and_nothing_else(store, tmp_path, fault):
     assert end[0].get("by") == ("fault" if status == -signal.SIGKILL else None)
 
 
-@pytest.mark.parametrize("fault", [fault for fault in SHARED_EXPECTED if "=" not in fault])
+@pytest.mark.parametrize("fault", sorted(TESTED - {"provider-disk-full"}))
 def test_where_it_does_not_fire_all_is_as_without_it(store, tmp_path, fault):
     done = run(ProviderRequest(TOKENS, target(store)), tmp_path / "j", f"{fault},only=2")
     assert (done.returncode, last_claim(done.stdout).n_tokens, cells(store)) == (0, 6, HONEST)
@@ -190,13 +207,104 @@ def test_a_hung_provider_ends_by_a_signal_and_says_so(store, tmp_path):
 
 
 def test_every_fault_of_the_provider_is_tested_here():
-    assert {name.partition("=")[0] for name in SHARED_EXPECTED} | {"provider-hang"} == set(faults_of("provider"))
+    assert set(faults_of("provider")) == TESTED
+
+
+def test_an_n_th_time_is_counted_over_all_processes_that_share_a_journal(store, tmp_path):
+    journal = tmp_path / "j"
+    request = ProviderRequest(TOKENS, target(store))
+    statuses = [run(request, journal, "provider-exit=7,only=2").returncode for _ in range(3)]
+    assert statuses == [0, 7, 0]
+    told = [entry["faults"]["provider-exit"] for entry in entries(journal, "end")]
+    assert told == [{"reached": 1, "fired": fired} for fired in (0, 1, 0)]
+
+
+def test_a_chance_is_drawn_over_all_processes_that_share_a_journal(store, tmp_path):
+    def draws(name, seed):
+        (tmp_path / name).mkdir()
+        setting = f"provider-exit,p=0.5,seed={seed}"
+        request = ProviderRequest(TOKENS, target(store))
+        return [run(request, tmp_path / name / "j", setting).returncode for _ in range(6)]
+
+    first = draws("a", 3)
+    assert first == draws("b", 3)
+    assert first != draws("c", 4)
+
+
+def test_a_child_that_is_left_behind_holds_the_output_open(store, tmp_path):
+    request = ProviderRequest(TOKENS, target(store))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fakes.provider", "--fault", "provider-leaves-child"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=request.target.fds,
+        cwd=REPOSITORY,
+        start_new_session=True,
+    )
+    try:
+        process.stdin.write(encode_request(request))
+        process.stdin.close()
+        assert process.wait(DEADLINE_S) == 0
+        assert last_claim(os.read(process.stdout.fileno(), 4096)).n_tokens == 6
+        assert select.select([process.stdout], [], [], 0.1)[0] == []  # no end of file
+        os.killpg(process.pid, signal.SIGTERM)
+        assert process.stdout.read() == b""
+    finally:
+        process.stdout.close()
+    assert cells(store) == HONEST
+
+
+def test_a_slow_writer_is_not_ended_by_a_term(store, tmp_path):
+    request, journal = ProviderRequest(TOKENS, target(store)), tmp_path / "j"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fakes.provider", "--journal", str(journal), "--fault", "provider-slow-write=300"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=request.target.fds,
+        cwd=REPOSITORY,
+    )
+    try:
+        process.stdin.write(encode_request(request))
+        process.stdin.close()
+        while store.cell(FIRST_CELL + 2) != HONEST[2]:
+            assert process.poll() is None
+        while not ignores_term(process.pid):
+            assert process.poll() is None
+        process.terminate()
+        assert process.wait(DEADLINE_S) == 0
+    finally:
+        process.stdout.close()
+    assert cells(store) == HONEST
+
+
+def ignores_term(pid):
+    with open(f"/proc/{pid}/status") as status:
+        ignored = next(line for line in status if line.startswith("SigIgn:"))
+    return int(ignored.split()[1], 16) >> (signal.SIGTERM - 1) & 1
+
+
+def test_a_full_disk_leaves_a_part_of_the_state_file(tmp_path):
+    path = tmp_path / "s.bin"
+    done = run(ProviderRequest(TOKENS, FileTarget(str(path))), tmp_path / "j", "provider-disk-full=100")
+    assert (done.returncode, done.stdout, path.stat().st_size) == (1, b"", 100)
+    assert b"No space left on device" in done.stderr
+    assert entries(tmp_path / "j", "end")[0]["faults"] == {"provider-disk-full": {"reached": 1, "fired": 1}}
+
+
+def test_a_full_disk_is_nothing_to_the_shared_route(store, tmp_path):
+    done = run(ProviderRequest(TOKENS, target(store)), tmp_path / "j", "provider-disk-full=100")
+    assert (done.returncode, cells(store)) == (0, HONEST)
+    assert entries(tmp_path / "j", "end")[0]["faults"] == {"provider-disk-full": {"reached": 0, "fired": 0}}
 
 
 STATE_FILE_EXPECTED = {
     "kvshare-short": (TOKENS[:5], HONEST[:5]),
     "provider-fewer-rows": (TOKENS, [*HONEST[:4], bytes(128), bytes(128)]),
     "provider-stale-rows": (TOKENS, [bytes(128)] * 6),
+    "provider-shifted-rows": (TOKENS, [bytes(128), *HONEST[:5]]),
+    "provider-slow-write=1": (TOKENS, HONEST),
+    "provider-one-row-more": ((*TOKENS, TOKENS[-1]), MODEL.cells((*TOKENS, TOKENS[-1]))),
+    "provider-one-row-more=hidden": ((*TOKENS, TOKENS[-1]), MODEL.cells((*TOKENS, TOKENS[-1]))),
 }
 
 
