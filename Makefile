@@ -19,7 +19,7 @@ NEW := $(BIN)/kvgate-router
 # Runs a stage and says how long it took.
 stage = @printf '\n== %s\n' '$(1)'; start=$$SECONDS; $(2); printf '== %s: %s s\n' '$(1)' "$$((SECONDS - start))"
 
-.PHONY: venv run test lint unit gates proof prove real load bench clean
+.PHONY: venv bytecode run test lint unit gates proof prove real load bench clean
 
 venv: .venv/made
 
@@ -29,8 +29,12 @@ venv: .venv/made
 	$(BIN)/pip install --quiet --editable '.[real,dev]'
 	touch $@
 
+# For the router, too, which writes none where it is under test.
+bytecode: venv
+	@$(BIN)/python -m compileall -q $(PACKAGES)
+
 # The main job: the review's before/after table on the fakes, then the same handoff on a real llama-server.
-run: venv
+run: bytecode
 	$(call stage,before and after the fix,$(BIN)/kvgate ab --old '$(OLD)' --new '$(NEW)' scenarios/hybrid_kvshare_route)
 	$(call stage,handoff end to end on a real llama-server,$(BIN)/kvgate run scenarios/hybrid_e2e --real --router '$(NEW)')
 
@@ -41,27 +45,27 @@ lint: venv
 	$(call stage,types,$(BIN)/mypy)
 	$(call stage,layers,$(BIN)/lint-imports)
 
-unit: venv
+unit: bytecode
 	$(call stage,unit tests,$(BIN)/pytest wire fakes router harness reports -n $(WORKERS) -q -m 'not real')
 
-gates: venv
+gates: bytecode
 	$(call stage,gates,$(BIN)/pytest gates -n $(WORKERS) -q -m 'not real')
 
 # Every check turns red on some mutant: what CI runs stops a check at its first red; the full cross writes the page.
-proof: venv
+proof: bytecode
 	$(call stage,proof,$(BIN)/kvgate prove -n $(WORKERS))
 
-prove: venv
+prove: bytecode
 	$(call stage,full proof,$(BIN)/kvgate prove --full -n $(WORKERS) --page docs/proof.md)
 
-real: venv
+real: bytecode
 	$(call stage,real set,KVGATE_REAL=1 $(BIN)/pytest harness gates -n $(WORKERS) -q -m real)
 
 # The whole campaign; a tenth of it is among the gates.
-load: venv
+load: bytecode
 	$(call stage,load,$(BIN)/python -m gates.load)
 
-bench: venv
+bench: bytecode
 	$(BIN)/python -m harness.bench --write docs/benchmarks.md
 
 clean:

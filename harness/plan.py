@@ -91,10 +91,15 @@ class Addresses:
 
 
 def base_env(part: str, folders: Folders) -> dict[str, str]:
-    """The person's own environment, without what would change a build or a fake behind the scenario's back."""
+    """The person's own environment, without what would change a build or a fake behind the scenario's back.
+
+    A build writes no bytecode: the tree that it comes from must look the same after the run.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_NEVER_INHERITED)}
     private = {"TMPDIR": str(folders.tmp), "XDG_RUNTIME_DIR": str(folders.tmp), PART: part}
-    return kept | private | {"PYTHONDONTWRITEBYTECODE": "1"}
+    if part == "build":
+        private["PYTHONDONTWRITEBYTECODE"] = "1"
+    return kept | private
 
 
 def fake_decoder_argv(spec: DecoderSpec, who: str, folders: Folders, options: Options, seed: int) -> list[str]:
