@@ -109,6 +109,15 @@ def gathered(step: Sending) -> Sending:
     return replace(step, gather=True)
 
 
+def late(step: Sending, milliseconds: int) -> Sending:
+    """The work is done, and so much later the answer begins; a stream's head comes late, its events then as ever.
+
+    The decoder claims nothing until then. A correct router that has given up meanwhile knows that the work may have
+    been done: it erases the slot first and leases it to nobody before that is answered.
+    """
+    return replace(step, late_s=milliseconds / 1000)
+
+
 _COUNT = Value(whole_number(1, 1 << 30), 100, "bytes that are sent")
 _NOTHING_TOO = Value(whole_number(0, 1 << 30), 100, "bytes that are sent")
 _GAP = Value(whole_number(1, 60_000), 1, "ms after each byte")
@@ -138,5 +147,12 @@ FAULTS = (
         ("BerriAI/litellm#30244",),
     ),
     Fault("send-pieces", Point.SENDING, pieces, Value(whole_number(1, 1 << 30), 7, "bytes in a piece"), _CHUNKS),
+    Fault(
+        "reply-late",
+        Point.SENDING,
+        late,
+        Value(whole_number(1, 3_600_000), 1000, "ms between work and answer"),
+        ("vllm-project/vllm-ascend#14123", "sgl-project/sglang#24527"),
+    ),
     Fault("send-gathered", Point.SENDING, gathered, reports=_CHUNKS),
 )
