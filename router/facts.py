@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import Any
 
 from router.decoder_client import Answer, DecoderClient
 from router.errors import DecoderError
+from router.model_file import mark_of
 from router.one_line import one_line
 
 CALL_S = 5.0
@@ -28,6 +30,8 @@ class Facts:
     serves_actions: bool = True
     shape: tuple[tuple[str, object], ...] = ()
     """What is told of the model itself: sizes, vocabulary, quantisation."""
+    weights: str | None = None
+    """The mark of the model's file, where it can be read from here."""
 
     @property
     def n_streams(self) -> int:
@@ -35,14 +39,25 @@ class Facts:
         return self.n_slots
 
     def difference(self, other: Facts) -> str | None:
-        """Why a state file of one does not fit the other, as far as they say; None where nothing speaks against it."""
+        """Why a state file of one does not fit the other, as far as they say; None where nothing speaks against it.
+
+        Builds tell some things as values of different types, which then say nothing.
+        """
         if self.n_slots != other.n_slots:
             return f"{self.n_slots} slots and {other.n_slots}"
         theirs = dict(other.shape)
         for name, mine in self.shape:
-            if theirs.get(name, mine) != mine:
+            if type(theirs.get(name)) is type(mine) and theirs[name] != mine:
                 return f"the models differ in {name}: {mine} and {theirs[name]}"
+        if self.weights is not None and other.weights is not None and self.weights != other.weights:
+            return f"the models differ in their weights: {self.model} and {other.model}"
         return None
+
+    def remark(self, other: Facts) -> str | None:
+        """What makes it doubtful whether a state file of one fits the other, though nothing speaks against it."""
+        if self.build is None or other.build is None or self.build == other.build:
+            return None
+        return f"build {self.build} saves and build {other.build} restores: not every build reads another's state files"
 
     def change(self, now: Facts) -> str | None:
         """Why what fitted this server need not fit what it is `now`."""
@@ -52,7 +67,7 @@ class Facts:
 
     def is_still(self, now: Facts) -> bool:
         """Whether the same process, as far as it says, answered again with nothing but its properties."""
-        return replace(now, serves_actions=self.serves_actions, shape=self.shape) == self
+        return replace(now, serves_actions=self.serves_actions, shape=self.shape, weights=self.weights) == self
 
 
 async def read_facts(client: DecoderClient) -> Facts | str:
@@ -70,8 +85,9 @@ async def read_facts(client: DecoderClient) -> Facts | str:
         await client.slots(CALL_S)
     except DecoderError as error:
         return str(error)
+    weights = await asyncio.to_thread(mark_of, facts.model, client.url)
     shape = _shape(models.json_object() or {})
-    return replace(facts, serves_actions=_serves_actions(actions), shape=shape)
+    return replace(facts, serves_actions=_serves_actions(actions), shape=shape, weights=weights)
 
 
 def _serves_actions(save: Answer) -> bool:

@@ -147,6 +147,9 @@ class Parts:
         difference = self._prefill_facts.difference(facts)
         if difference is not None:
             raise Misfit(f"prefill server and decoder do not fit together: {difference}")
+        remark = self._prefill_facts.remark(facts)
+        if remark is not None:
+            self._log.says(remark)
 
     def _place_for_state_files(self, mark: str) -> Place | None:
         if not self._config.has_provider or not self._config.has_state_file:
