@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -11,13 +11,9 @@ from typing import Any
 from fakes.catalogue import catalogue
 from fakes.fault import Fault
 from fakes.near import near
+from fakes.told import description, family
 
 USAGE = "usage: python -m fakes.faults [--json | --explain NAME]"
-
-
-def description(fault: Fault) -> str:
-    """The fault's own words, as written in the docstring of its function."""
-    return inspect.cleandoc(fault.play.__doc__ or "")
 
 
 def as_json(fault: Fault) -> dict[str, Any]:
@@ -26,8 +22,9 @@ def as_json(fault: Fault) -> dict[str, Any]:
         "name": fault.name,
         "player": fault.point.who,
         "point": fault.point.value,
+        "family": family(fault)[0],
         "variable": fault.variable,
-        "value": None if fault.value is None else {"means": fault.value.means, "default": str(fault.value.default)},
+        "value": None if fault.value is None else {"means": fault.value.means, "default": _default(fault)},
         "description": description(fault),
         "reports": list(fault.reports),
     }
@@ -35,23 +32,31 @@ def as_json(fault: Fault) -> dict[str, Any]:
 
 def table(faults: Sequence[Fault]) -> str:
     """One line for each fault."""
-    rows = [("fault", "played by", "point", "value (default)")]
-    rows += [(fault.name, fault.point.who, fault.point.value, _value(fault)) for fault in faults]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    return "\n".join(
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]) for row in rows
+    rows = [("fault", "point", "value (default)")]
+    rows += [(fault.name, fault.point.value, _value(fault)) for fault in faults]
+    widths = [max(len(row[column]) for row in rows) for column in range(2)]
+    lines = (
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[2]]) for row in rows
     )
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _value(fault: Fault) -> str:
-    return "" if fault.value is None else f"{fault.value.means} ({fault.value.default})"
+    if fault.value is None:
+        return ""
+    return fault.value.means if fault.value.default is None else f"{fault.value.means} ({fault.value.default})"
+
+
+def _default(fault: Fault) -> str | None:
+    return None if fault.value is None or fault.value.default is None else str(fault.value.default)
 
 
 def explain(fault: Fault) -> str:
     """All there is to say about one fault."""
     lines = [f"{fault.name}, played by the {fault.point.who} at {fault.point.value}", "", description(fault), ""]
     if fault.value is not None:
-        lines.append(f"value: {fault.value.means}, {fault.value.default} where none is given")
+        left_out = "cannot be left out" if fault.value.default is None else f"{fault.value.default} where none is given"
+        lines.append(f"value: {fault.value.means}; {left_out}")
     lines.append(f"set by --fault {fault.name}, or {fault.variable} in the environment")
     if fault.reports:
         lines.append(f"stands for {', '.join(fault.reports)}")
@@ -60,6 +65,16 @@ def explain(fault: Fault) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit status; 2 for a wrong command line or an unknown name."""
+    try:
+        status = _main(argv)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
+
+
+def _main(argv: Sequence[str] | None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     known = catalogue()
     match words:

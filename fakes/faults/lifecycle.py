@@ -33,8 +33,8 @@ def load_never(step: Load) -> Load:
 def load_dies(step: Load, status: int) -> Load:
     """The process ends while it loads, with that exit status.
 
-    A correct router that started it says with which status it ended, tries again with longer and longer pauses, and
-    stays not ready meanwhile.
+    The decoder claims nothing; its port is gone. A correct router that started it says with which status it ended,
+    tries again with longer and longer pauses, and stays not ready meanwhile.
     """
     return replace(step, die=Die(None, status))
 
@@ -69,7 +69,8 @@ def frozen(_: Decision) -> Decision:
 def term_ignored(step: Stopping) -> Stopping:
     """SIGTERM and SIGINT change nothing: the process goes on serving.
 
-    A correct router that started it waits as long as it says, then kills it, and leaves nothing behind.
+    The decoder claims to be well, whatever it was told. A correct router that started it waits as long as it says,
+    then kills it, and leaves nothing behind.
     """
     return replace(step, seconds=None)
 
@@ -77,7 +78,8 @@ def term_ignored(step: Stopping) -> Stopping:
 def term_slow(step: Stopping, milliseconds: int) -> Stopping:
     """After SIGTERM the process takes so long until it ends; it goes on serving meanwhile.
 
-    A correct router gives it that time where it is within the limit, and sends it nothing new.
+    The decoder claims nothing but that it still serves. A correct router gives it that time where it is within the
+    limit, and sends it nothing new.
     """
     return replace(step, seconds=milliseconds / 1000)
 

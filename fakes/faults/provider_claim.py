@@ -21,7 +21,7 @@ def claim(_: ClaimLine, value: str) -> ClaimLine:
 def no_json(_: ClaimLine) -> ClaimLine:
     """All rows are written; the last line is a sentence and no JSON.
 
-    The provider claims nothing. To a correct router that is no error: the region or the file is the result.
+    The provider claims nothing. A correct router takes that for no error: the region or the file is the result.
     """
     return ClaimLine(b"prefill finished\n")
 

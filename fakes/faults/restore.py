@@ -60,8 +60,8 @@ def empty(step: Restored) -> Restored:
 def window(step: Restored, kept: int) -> Restored:
     """The restore is answered 200 with every token counted and matched; only the last rows are there, the rest zeros.
 
-    What a sliding-window model's decoder does under --swa-full: it believes that the window it read is the whole cache,
-    and answers wrongly. No router can see it, so a correct router never relies on --swa-full to make slots useful.
+    What a sliding-window model's decoder claims under --swa-full: that the window it read is the whole cache; it
+    answers wrongly. A correct router cannot see it, so it never relies on --swa-full to make slots useful.
     """
     return replace(step, rows_lost=max(0, len(step.tokens) - kept))
 

@@ -33,8 +33,8 @@ def none_pinned(step: Evaluation) -> Evaluation:
 def then_reset(step: Evaluation) -> Evaluation:
     """The slot is emptied before the prompt is evaluated, and only what it had not held is: the rest was never seen.
 
-    The reply ends with `stop` or `length` as any other; `cache_n` is 0 and `prompt_n` the short tail. The decoder
-    claims a finished answer that is made from a part of the prompt. A correct router sees that both counters together
+    The decoder claims a finished answer, with `cache_n` 0 and the short tail as `prompt_n`; it is made from a part of
+    the prompt. A correct router sees that both counters together
     are less than the prompt, and marks or fails the request.
     """
     return replace(step, attends=False)
