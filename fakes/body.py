@@ -25,7 +25,7 @@ def parse_body(raw: bytes) -> Body:
         where = f"line {error.lineno}, column {error.colno}"
         raise ApiError(400, f"[json.exception.parse_error.101] parse error at {where}: {error.msg}") from None
     if not isinstance(value, dict):
-        raise ApiError(400, f"[json.exception.type_error.305] cannot use operator[] with {type_name(value)}")
+        raise ApiError(400, f"[json.exception.type_error.304] cannot use at() with {type_name(value)}")
     return value
 
 

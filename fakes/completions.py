@@ -22,12 +22,14 @@ from fakes.params import Params, body_slot, read_params, read_prompt
 from fakes.point import Point
 from fakes.prompts import Prompt, read_prompts, render_chat
 from fakes.replies import ChatForm, Form, Names, NativeForm, Outcome, TextForm, to_json
+from fakes.sampling import Sampler
 from fakes.scheduler import Task
 from fakes.slots import Slot, common_prefix, wrapped
 from fakes.steps import Counted, Decision, Evaluation, Go
 from fakes.text_out import TextOut
 from fakes.timings import Timings
 from fakes.tokenizer import EOS_ID
+from fakes.wishes import of_chat, of_text
 
 TOKENS_AT_ONCE = 16
 """Without `--decode-tps`: so many tokens are made, and so many frames written, in one go."""
@@ -38,24 +40,24 @@ BREATH = 64
 def native(machine: Machine, request: Request) -> Flow:
     """POST /completion."""
     body = parse_body(request.body)
-    params = read_params(body, machine.options)
-    prompts, _ = read_prompts(read_prompt(body), machine.model.tokenizer)
+    params = read_params(body, machine.options, machine.model.tokenizer)
+    prompts = read_prompts(read_prompt(body), machine.model.tokenizer)
     return (yield from _Completion(machine, request, params, NativeForm(_names(machine), params)).answer(prompts))
 
 
 def text(machine: Machine, request: Request) -> Flow:
     """POST /v1/completions."""
-    body = parse_body(request.body)
-    params = read_params(body, machine.options)
-    prompts, _ = read_prompts(read_prompt(body), machine.model.tokenizer)
+    body = of_text(parse_body(request.body))
+    params = read_params(body, machine.options, machine.model.tokenizer)
+    prompts = read_prompts(read_prompt(body), machine.model.tokenizer)
     prompts *= _choices(body, machine)
     return (yield from _Completion(machine, request, params, TextForm(_names(machine), params)).answer(prompts))
 
 
 def chat(machine: Machine, request: Request) -> Flow:
     """POST /v1/chat/completions."""
-    body = parse_body(request.body)
-    params = read_params(body, machine.options)
+    body = of_chat(parse_body(request.body))
+    params = read_params(body, machine.options, machine.model.tokenizer)
     prompt, begun = chat_prompt(machine, body)
     prompts = [prompt] * _choices(body, machine)
     return (yield from _Completion(machine, request, params, ChatForm(_names(machine), params, begun)).answer(prompts))
@@ -142,6 +144,8 @@ class _Run:
         self.predicted: list[int] = []
         self.stop = Stop.NONE
         self.frames: list[bytes] = []
+        wish, model = self.params.wish, self.machine.model
+        self.sampler = None if wish.is_plain else Sampler(model, wish, ignore_eos=self.params.ignore_eos)
 
     def steps(self) -> Generator[Effect, Any, Outcome]:
         machine, slot, prompt = self.machine, self.task.slot, self.prompt
@@ -189,7 +193,9 @@ class _Run:
     def _begin(self, slot: Slot) -> Generator[Effect, Any, Generation]:
         """The generation, which reuses what the slot holds, unless a fault has it otherwise."""
         machine, params, prompt = self.machine, self.params, self.prompt.tokens
-        made = partial(Generation, machine.model, machine.store, slot, ignore_eos=params.ignore_eos)
+        made = partial(
+            Generation, machine.model, machine.store, slot, ignore_eos=params.ignore_eos, sampler=self.sampler
+        )
         if machine.player.idle:
             return made(prompt, reuse=params.cache_prompt)
         held = common_prefix(slot.tokens, prompt) if params.cache_prompt else 0
@@ -285,7 +291,15 @@ class _Run:
             if self.params.timings_per_token:
                 self.timings.end_ns = self.machine.clock_ns()
                 timings = self.timings.to_json()
-            self.frames.append(self.form.piece(part, token, count, len(self.prompt.tokens), timings))
+            told = self.sampler.told[count - 1] if self.sampler is not None and self.sampler.told else None
+            self.frames.append(self.form.piece(part, token, count, len(self.prompt.tokens), timings, told))
+
+    def _told(self, stopped_by: str) -> list[dict[str, Any]]:
+        """What is told of the tokens of a reply; those of a stop word are cut as its text is."""
+        if self.sampler is None or self.params.stream:
+            return []
+        cut = len(self.machine.model.tokenizer.encode(stopped_by)) if stopped_by else 0
+        return self.sampler.told[: max(0, len(self.sampler.told) - cut)]
 
     def _flush(self) -> Generator[Effect, Any, None]:
         if self.frames:
@@ -304,6 +318,7 @@ class _Run:
             truncated=truncated,
             stop=self.stop,
             stopping_word=stopped_by,
+            told=self._told(stopped_by),
             timings=self.timings.to_json(),
         )
 
@@ -390,4 +405,5 @@ class _Run:
             t_start_ns=timings.start_ns or None,
             t_first_ns=timings.first_ns or None,
             t_end_ns=machine.clock_ns(),
+            **machine.scope_of(self.completion.request),
         )

@@ -72,7 +72,10 @@ def answer(machine: Machine, request: Request) -> Flow:
         return Reply(200, b"", "text/html", _PREFLIGHT)
     if machine.loading:
         raise ApiError(503, "Loading model", early=True)
-    path = request.path.removeprefix(machine.options.api_prefix)
+    prefix = machine.options.api_prefix
+    path = request.path.removeprefix(prefix)
+    if not request.path.startswith(prefix):
+        path = ""  # there is nothing outside the prefix
     if path not in _KEYLESS:
         _check_key(machine.options.api_keys, request.headers)
     method = "GET" if request.method == "HEAD" else request.method
@@ -109,4 +112,9 @@ def controlled(machine: Machine) -> Controlled:
                 slot.move(Move.ERASE)
                 slot.tokens = array("i")
 
-    return Controlled("decoder", machine.journal, machine.player, machine.holds, state, reset)
+    def is_of(entry: Mapping[str, Any], scope: str) -> bool:
+        if "prompt_tokens" in entry and scope.encode() in machine.model.tokenizer.decode(entry["prompt_tokens"]):
+            return True
+        return entry.get("scope") == scope
+
+    return Controlled("decoder", machine.journal, machine.player, machine.holds, state, reset, is_of)

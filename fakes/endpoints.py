@@ -27,6 +27,15 @@ CHAT_TEMPLATE = (
     + TURN_START
     + "assistant\\n' }}"
 )
+_TEMPLATE_DOES = ("string_content", "system_role")
+_TEMPLATE_CAPS = (
+    *("object_arguments", "parallel_tool_calls", "preserve_reasoning", "reasoning_effort", "string_content"),
+    *("system_role", "tool_calls", "tools", "typed_content"),
+)
+_NO_DETAILS: dict[str, Any] = {
+    **{"parent_model": "", "format": "gguf", "family": "", "families": [""]},
+    **{"parameter_size": "", "quantization_level": ""},
+}
 _HIDDEN_PARAMS = ("dry_sequence_breakers", "stop", "logit_bias", "preserved_tokens")
 
 
@@ -60,12 +69,22 @@ def models(machine: Machine, _: Request) -> Reply:
         "size": spec.vocab * spec.row_bytes * 2,
         "ftype": "toy",
     }
-    old = {"name": name, "model": name, "capabilities": ["completion"], "type": "model", "parameters": ""}
+    old: dict[str, Any] = {
+        "name": name,
+        "model": name,
+        "modified_at": "",
+        "size": "",
+        "digest": "",
+        "type": "model",
+        "description": "",
+    }
+    old |= {"tags": [""], "capabilities": ["completion"], "parameters": "", "details": _NO_DETAILS}
     new = {
         "id": name,
         "aliases": machine.names if machine.options.alias else [],
         "tags": [],
         "object": "model",
+        "architecture": {"input_modalities": ["text"], "output_modalities": ["text"]},
         "created": int(machine.wall_s()),
         "owned_by": "llamacpp",
         "meta": meta,
@@ -75,10 +94,10 @@ def models(machine: Machine, _: Request) -> Reply:
 
 def props(machine: Machine, _: Request) -> Reply:
     options = machine.options
-    params = read_params({}, options).settings(chat=False)
+    params = read_params({}, options, machine.model.tokenizer).settings(chat=False)
     return _json(
         {
-            "default_generation_settings": {"params": params, "n_ctx": machine.shape.n_ctx_slot},
+            "default_generation_settings": {"params": _shown(params), "n_ctx": machine.shape.n_ctx_slot},
             "total_slots": machine.shape.n_slots,
             "model_alias": machine.name,
             "model_ftype": "toy",
@@ -91,7 +110,7 @@ def props(machine: Machine, _: Request) -> Reply:
             "ui": False,
             "ui_settings": {},
             "chat_template": CHAT_TEMPLATE,
-            "chat_template_caps": {"supports_tools": False, "supports_system_role": True},
+            "chat_template_caps": {f"supports_{name}": name in _TEMPLATE_DOES for name in _TEMPLATE_CAPS},
             "bos_token": BOS,
             "eos_token": EOS,
             "build_info": machine.build_info,
@@ -122,7 +141,6 @@ def _slot(slot: Slot) -> dict[str, Any]:
     found: dict[str, Any] = {"id": slot.id, "n_ctx": slot.n_ctx, "speculative": False, "is_processing": busy}
     if slot.params is None:
         return found
-    params = {name: value for name, value in slot.params.settings(chat=False).items() if not _is_hidden(name)}
     token = {
         "has_next_token": busy,
         "has_new_line": False,
@@ -134,9 +152,14 @@ def _slot(slot: Slot) -> dict[str, Any]:
         "n_prompt_tokens": len(slot.tokens),
         "n_prompt_tokens_processed": slot.n_prompt_processed if busy else 0,
         "n_prompt_tokens_cache": slot.n_prompt_cached if busy else 0,
-        "params": params,
+        "params": _shown(slot.params.settings(chat=False)),
         "next_token": [token],
     }
+
+
+def _shown(params: dict[str, Any]) -> dict[str, Any]:
+    """Without what is too long for a list of slots."""
+    return {name: value for name, value in params.items() if not _is_hidden(name)}
 
 
 def _is_hidden(name: str) -> bool:
@@ -153,7 +176,7 @@ def tokenize(machine: Machine, request: Request) -> Reply:
         tokens = mixed_tokens(content, tokenizer, add_special=add_special, parse_special=parse_special)
     else:
         tokens = []
-    machine.journal.write("tokenize", n=len(tokens))
+    machine.journal.write("tokenize", n=len(tokens), **machine.scope_of(request))
     if not flag(body, "with_pieces", False):
         return _json({"tokens": tokens})
     return _json({"tokens": [{"id": token, "piece": _piece(tokenizer.piece(token))} for token in tokens]})
@@ -183,7 +206,7 @@ def detokenize(machine: Machine, request: Request) -> Reply:
 
 def apply_template(machine: Machine, request: Request) -> Reply:
     prompt, _ = render_chat(parse_body(request.body))
-    machine.journal.write("apply_template")
+    machine.journal.write("apply_template", **machine.scope_of(request))
     return _json({"prompt": prompt})
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from fakes.asked import Asked
+from fakes.asked import SCOPE_HEADER, Asked
 from fakes.disk import Files
 from fakes.effects import Await, Effect, Flow, Steps
 from fakes.fault import Player
@@ -21,8 +21,9 @@ from fakes.journal import Journal
 from fakes.log import Level, Log
 from fakes.model import ToyModel
 from fakes.point import Point
+from fakes.prompt_cache import PromptCache
 from fakes.scheduler import Scheduler, Task
-from fakes.slots import Choice, Move, Slot
+from fakes.slots import Choice, Move, Slot, common_prefix
 from fakes.spec import ModelSpec
 from fakes.steps import Fate, Wanted
 from fakes.store import RowStore
@@ -115,6 +116,7 @@ class Machine:
         self.store = RowStore(spec.layers, spec.row_bytes, n_cells, k_type, v_type)
         self.slots = [Slot(i, i * self.shape.n_ctx_slot, self.shape.n_ctx_slot) for i in range(self.shape.n_slots)]
         self.scheduler = Scheduler(self.slots, options.slot_prompt_similarity, self._started)
+        self.prompt_cache = PromptCache(options.cache_ram)
         self.counters = Counters()
         self._n_tasks = 0
         self.poisoned = False
@@ -157,6 +159,11 @@ class Machine:
         if request is None:
             return None
         return Asked(request, slot, self.model.tokenizer.decode, self.options.api_prefix)
+
+    def scope_of(self, request: Request) -> dict[str, str]:
+        """What a journal's entry says of whose request it is, where that is said."""
+        scope = request.headers.get(SCOPE_HEADER)
+        return {} if scope is None else {"scope": scope}
 
     def reach(self, point: Point, request: Request | None = None, slot: int | None = None) -> Steps:
         """Wait at `point` while it is held."""
@@ -223,11 +230,32 @@ class Machine:
         self.log.slot(Level.INFO, "get_available_slot", slot.id, -1, choice.reason)
         slot.task_id = task.id
         self.log.slot(Level.INFO, "launch_slot_with_task", slot.id, task.id, "processing task, is_child = 0")
-        if self.shape.unified and self.options.cache_idle_slots and self.options.cache_ram:
-            self._clear_idle(slot)
+        if self.prompt_cache.is_on:
+            self._bring_back(slot, task.prompt, was_idle_longest=choice.is_oldest)
+            if self.options.cache_idle_slots:
+                self._keep_idle(slot)
 
-    def _clear_idle(self, started: Slot) -> None:
-        """With one cache for all slots an idle one loses its tokens whenever another starts."""
+    def _bring_back(self, slot: Slot, prompt: array[int], *, was_idle_longest: bool) -> None:
+        """What the slot would lose goes to the host's memory, and what serves the prompt better comes from there."""
+        held = slot.tokens
+        if slot.share_id is not None:
+            return  # its cells are somebody else's to write
+        if not was_idle_longest and (not held or common_prefix(held, prompt) >= len(held) / 2):
+            return
+        self._keep(slot)
+        copy = self.prompt_cache.take(held, prompt)
+        if copy is not None:
+            self.store.write(slot.first_cell, copy.rows)
+            slot.tokens = copy.tokens
+
+    def _keep(self, slot: Slot) -> None:
+        if slot.tokens and not self.prompt_cache.has(slot.tokens):
+            self.prompt_cache.keep(slot.tokens, self.store.read(slot.first_cell, len(slot.tokens)))
+
+    def _keep_idle(self, started: Slot) -> None:
+        """Idle slots are copied; with one cache for all slots they lose their tokens, too."""
         for slot in self.slots:
             if slot is not started and self.scheduler.holder(slot) is None:
-                slot.tokens = array("i")
+                self._keep(slot)
+                if self.shape.unified:
+                    slot.tokens = array("i")

@@ -1,6 +1,6 @@
 """A completion request's fields, read once into one value, and the settings that are echoed back.
 
-The toy model is greedy whatever the sampling fields say; they are checked and echoed.
+Of the sampling fields those in `fakes.wishes` are acted on; the others are checked and echoed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from typing import Any
 from fakes.api_error import ApiError
 from fakes.body import Body, flag, integer, number
 from fakes.flags import Options
+from fakes.sampling import Wish
+from fakes.tokenizer import EOS_ID, Tokenizer
+from fakes.wishes import RANDOM_SEED, read_wish, shown
 
-RANDOM_SEED = 4294967295
 ANY_SLOT = None
 
 _SETTINGS: dict[str, Any] = {
@@ -72,7 +74,7 @@ _SETTINGS: dict[str, Any] = {
 }
 """What is echoed as `generation_settings`, in llama-server's order, with its defaults."""
 
-_ACTED_ON = frozenset(("seed", "temperature", "max_tokens", "n_predict", "n_probs"))
+_ACTED_ON = frozenset(("seed", "temperature", "max_tokens", "n_predict", "top_k"))
 _ECHOED = frozenset(
     name for name, value in _SETTINGS.items() if isinstance(value, int | float) and not isinstance(value, bool)
 )
@@ -95,6 +97,7 @@ class Params:
     ping_s: float | None
     seed: int
     temperature: float
+    wish: Wish
     body: Body
 
     def settings(self, chat: bool) -> dict[str, Any]:
@@ -105,7 +108,8 @@ class Params:
                 found[name] = _like(_SETTINGS[name], number(self.body, name, _SETTINGS[name]))
         return found | {
             "seed": self.seed,
-            "temperature": widened(self.temperature),
+            "temperature": widened(max(0.0, self.temperature)),
+            "top_k": max(0, int(number(self.body, "top_k", _SETTINGS["top_k"]))),
             "stop": list(self.stop),
             "max_tokens": self.n_predict,
             "n_predict": self.n_predict,
@@ -113,7 +117,13 @@ class Params:
             "stream": self.stream,
             "chat_format": "peg-native" if chat else "Content-only",
             "timings_per_token": self.timings_per_token,
+            "logit_bias": self._biases(),
+            "post_sampling_probs": self.wish.after_sampling,
         }
+
+    def _biases(self) -> list[dict[str, Any]]:
+        """The request's own, and the one that keeps the reply from ending."""
+        return shown(self.wish) + [{"bias": None, "token": EOS_ID}] * self.ignore_eos
 
 
 def _like(default: float, value: float) -> float:
@@ -129,7 +139,7 @@ def widened(value: float) -> float:
     return float(struct.unpack("<f", struct.pack("<f", value))[0])
 
 
-def read_params(body: Body, options: Options) -> Params:
+def read_params(body: Body, options: Options, tokenizer: Tokenizer) -> Params:
     """The fields that the fake acts on. ApiError 400 for a wrong type or range, with llama-server's text."""
     for name in _ECHOED & body.keys():
         number(body, name, 0)
@@ -146,6 +156,7 @@ def read_params(body: Body, options: Options) -> Params:
         ping_s=_ping(body, options.sse_ping_interval),
         seed=int(number(body, "seed", options.seed)) % (1 << 32),
         temperature=number(body, "temperature", options.temperature),
+        wish=read_wish(body, tokenizer, seed=options.seed, temperature=options.temperature),
         body=body,
     )
 

@@ -6,6 +6,7 @@ from array import array
 from typing import Any
 
 from fakes.api_error import ApiError
+from fakes.body import string
 from fakes.tokenizer import TURN_END, TURN_START, Tokenizer
 
 
@@ -70,22 +71,24 @@ class Prompt:
         self.tokens = array("i", tokens)
 
 
-def read_prompts(value: object, tokenizer: Tokenizer) -> tuple[list[Prompt], bool]:
-    """The prompts a `prompt` field stands for, and whether it was a list of several."""
+def read_prompts(value: object, tokenizer: Tokenizer) -> list[Prompt]:
+    """The prompts a `prompt` field stands for. ApiError 400 where it stands for none."""
+    if value == []:
+        raise ApiError(400, '"prompt" must not be empty')
     if isinstance(value, list) and any(isinstance(item, list | dict) for item in value):
         if all(isinstance(item, list | str | dict) for item in value):
-            return [_one(item, tokenizer) for item in value], True
+            return [_one(item, tokenizer) for item in value]
         raise _invalid()
-    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-        return [_one(item, tokenizer) for item in value], True
-    return [_one(value, tokenizer)], False
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return [_one(item, tokenizer) for item in value]
+    return [_one(value, tokenizer)]
 
 
 def _one(value: object, tokenizer: Tokenizer) -> Prompt:
     if isinstance(value, str):
         return Prompt(value, tokenizer.encode(value, add_special=True))
-    if isinstance(value, dict) and isinstance(value.get("prompt_string"), str):
-        return _one(value["prompt_string"], tokenizer)
+    if isinstance(value, dict) and "prompt_string" in value:
+        return _one(string(value, "prompt_string"), tokenizer)
     if not isinstance(value, list):
         raise _invalid()
     tokens = mixed_tokens(value, tokenizer, add_special=True)
@@ -109,4 +112,7 @@ def mixed_tokens(items: list[Any], tokenizer: Tokenizer, *, add_special: bool, p
 
 
 def _invalid() -> ApiError:
-    return ApiError(400, '"prompt" must be a string, an list of tokens, a list of mixed strings, or a list of prompts')
+    wanted = (
+        "a string, a list of tokens, a JSON object containing a prompt string, or a list of mixed strings & tokens."
+    )
+    return ApiError(400, f'"prompt" elements must be {wanted}')

@@ -16,6 +16,7 @@ from fakes.generation import Stop
 from fakes.params import Params
 from wire.sse import DONE, encode_event
 
+_Told = dict[str, Any] | None
 _MARK = "\x00\x00"
 _MARK_JSON = b'"\\u0000\\u0000"'
 
@@ -38,6 +39,8 @@ class Outcome:
     truncated: bool
     stop: Stop
     stopping_word: str
+    told: list[dict[str, Any]]
+    """For each token its probability and the likeliest; empty where that was not asked for, and for a stream."""
     timings: dict[str, Any]
 
     @property
@@ -75,7 +78,10 @@ class Form:
         """Events that go out with the first token."""
         return []
 
-    def piece(self, text: str, token: int, n_predicted: int, n_prompt: int, timings: dict[str, Any] | None) -> bytes:
+    def piece(
+        self, text: str, token: int, n_predicted: int, n_prompt: int, timings: _Told = None, told: _Told = None
+    ) -> bytes:
+        """The event of a piece of text, with timings and its token's probability where there are any."""
         raise NotImplementedError
 
     def last(self, outcome: Outcome) -> list[bytes]:
@@ -96,9 +102,15 @@ class NativeForm(Form):
         found = [self._cut(self._full(one, one.content, one.tokens if tokens else [])) for one in outcomes]
         return found if len(found) > 1 else found[0]
 
-    def piece(self, text: str, token: int, n_predicted: int, n_prompt: int, timings: dict[str, Any] | None) -> bytes:
+    def piece(
+        self, text: str, token: int, n_predicted: int, n_prompt: int, timings: _Told = None, told: _Told = None
+    ) -> bytes:
         frame = self._partial(text, token, n_predicted, n_prompt)
-        return _event(frame if timings is None else frame | {"timings": timings})
+        if timings is not None:
+            frame["timings"] = timings
+        if told is not None:
+            frame["completion_probabilities"] = [told]
+        return _event(frame)
 
     def progress(self, numbers: Mapping[str, Any], n_prompt: int) -> bytes:
         return _event(self._partial("", 0, 0, n_prompt) | {"prompt_progress": numbers})
@@ -135,7 +147,7 @@ class NativeForm(Form):
             "stopping_word": outcome.stopping_word,
             "tokens_cached": outcome.tokens_cached,
             "timings": outcome.timings,
-        }
+        } | ({"completion_probabilities": outcome.told} if outcome.told else {})
 
     def _cut(self, full: dict[str, Any]) -> dict[str, Any]:
         if not self.params.response_fields:
@@ -172,9 +184,12 @@ class OpenAiForm(Form):
     def progress(self, numbers: Mapping[str, Any], n_prompt: int) -> bytes:
         return self._frame(self._delta(None, None), b',"prompt_progress":' + to_json(numbers))
 
-    def piece(self, text: str, token: int, n_predicted: int, n_prompt: int, timings: dict[str, Any] | None) -> bytes:
-        if timings is not None:
-            return self._frame(self._delta(text, None), b',"timings":' + to_json(timings))
+    def piece(
+        self, text: str, token: int, n_predicted: int, n_prompt: int, timings: _Told = None, told: _Told = None
+    ) -> bytes:
+        if timings is not None or told is not None:
+            more = b"" if timings is None else b',"timings":' + to_json(timings)
+            return self._frame(self._delta(text, None, told), more)
         if self._around[0] != self.index:
             before, after = self._frame(self._delta(_MARK, None)).split(_MARK_JSON)
             self._around = self.index, before, after
@@ -197,7 +212,7 @@ class OpenAiForm(Form):
     def _choice(self, outcome: Outcome) -> dict[str, Any]:
         raise NotImplementedError
 
-    def _delta(self, text: str | None, finish_reason: str | None) -> bytes:
+    def _delta(self, text: str | None, finish_reason: str | None, told: _Told = None) -> bytes:
         raise NotImplementedError
 
 
@@ -215,12 +230,15 @@ class TextForm(OpenAiForm):
         return {
             "text": outcome.content,
             "index": outcome.index,
-            "logprobs": None,
+            "logprobs": {"content": outcome.told} if outcome.told else None,
             "finish_reason": outcome.finish_reason,
         }
 
-    def _delta(self, text: str | None, finish_reason: str | None) -> bytes:
-        return to_json([{"text": text or "", "index": self.index, "logprobs": None, "finish_reason": finish_reason}])
+    def _delta(self, text: str | None, finish_reason: str | None, told: _Told = None) -> bytes:
+        logprobs = None if told is None else {"content": [told]}
+        return to_json(
+            [{"text": text or "", "index": self.index, "logprobs": logprobs, "finish_reason": finish_reason}]
+        )
 
 
 class ChatForm(OpenAiForm):
@@ -250,11 +268,13 @@ class ChatForm(OpenAiForm):
 
     def _choice(self, outcome: Outcome) -> dict[str, Any]:
         message = {"role": "assistant", "content": self.begun + outcome.content}
-        return {"finish_reason": outcome.finish_reason, "index": outcome.index, "message": message}
+        choice = {"finish_reason": outcome.finish_reason, "index": outcome.index, "message": message}
+        return choice | ({"logprobs": {"content": outcome.told}} if outcome.told else {})
 
-    def _delta(self, text: str | None, finish_reason: str | None) -> bytes:
+    def _delta(self, text: str | None, finish_reason: str | None, told: _Told = None) -> bytes:
         delta = {} if finish_reason else {"role": "assistant", "content": None} if text is None else {"content": text}
-        return to_json([{"finish_reason": finish_reason, "index": self.index, "delta": delta}])
+        choice: dict[str, Any] = {"finish_reason": finish_reason, "index": self.index, "delta": delta}
+        return to_json([choice if told is None else choice | {"logprobs": {"content": [told]}}])
 
 
 def _usage(outcome: Outcome) -> dict[str, Any]:

@@ -112,6 +112,8 @@ class Choice:
 
     slot: Slot
     reason: str
+    is_oldest: bool = False
+    """Whether nothing but its age spoke for it."""
 
 
 def choose(slots: Sequence[Slot], wanted: array[int], similarity: float) -> Choice | None:
@@ -132,7 +134,7 @@ def choose(slots: Sequence[Slot], wanted: array[int], similarity: float) -> Choi
             f" f_keep = {keep:.3f}",
         )
     oldest = oldest_idle(idle)
-    return None if oldest is None else Choice(oldest, f"selected slot by LRU, t_last = {oldest.t_last}")
+    return None if oldest is None else Choice(oldest, f"selected slot by LRU, t_last = {oldest.t_last}", is_oldest=True)
 
 
 def oldest_idle(idle: Iterable[Slot]) -> Slot | None:

@@ -49,5 +49,5 @@ def _tokens(model: ToyModel, body: dict[str, Any]) -> tuple[int, ...]:
         return tuple(tokenizer.encode(text, add_special=True))
     if "prompt" not in body:
         raise ApiError(400, "'messages' is required")
-    prompts, _ = read_prompts(body["prompt"], tokenizer)
+    prompts = read_prompts(body["prompt"], tokenizer)
     return tuple(prompts[0].tokens)

@@ -132,7 +132,9 @@ def test_a_stop_word_is_cut_and_named(stage):
             "Field 'n_predict': Value must be between -1 <= value <= 2147483647, but got -2",
         ),
         ({"prompt": "a", "stream": 1}, "Field 'stream': [json.exception.type_error.302] type must be boolean"),
-        ({"prompt": 7}, '"prompt" must be'),
+        ({"prompt": 7}, '"prompt" elements must be a string'),
+        ({"prompt": []}, '"prompt" must not be empty'),
+        ([1], "[json.exception.type_error.304] cannot use at() with array"),
         ({"prompt": [99_999]}, "Prompt contains invalid tokens"),
     ],
 )

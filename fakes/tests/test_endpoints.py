@@ -187,3 +187,10 @@ def test_reset_forgets_faults_holds_and_tokens(stage):
 
 def test_every_point_is_listed(stage):
     assert stage.control("GET", "/points")[1]["points"] == [point.value for point in Point]
+
+
+def test_nothing_is_outside_the_prefix():
+    prefixed = Stage("--api-prefix", "/below")
+    assert prefixed.get("/below/health")[0] == 200
+    assert prefixed.get("/health")[0] == 404
+    assert prefixed.post("/completion", {"prompt": [400]})[0] == 404
