@@ -173,7 +173,7 @@ class DecoderServer:
         return Connection(self._control, self.log.flush, fds=[], on_gone=self._gone, everyone=self._controls)
 
     def _gone(self, request: Request) -> None:
-        self.journal.write("disconnect", path=request.path)
+        self.journal.write("disconnect", path=request.path, **self.machine.scope_of(request))
 
     def _start_loading(self) -> None:
         step = self.player.at(Point.LOAD, Load(self.options.load_seconds))

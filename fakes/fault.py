@@ -115,7 +115,8 @@ class Context(Protocol):
 class When:
     """Which steps reach a point at all: of one operation, path, slot, text or scope, streamed or not.
 
-    What has no such thing, as a share has no text, does not reach it. `path` may end in `*`.
+    What has no such thing, as a share has no text, does not reach it. `path` may end in `*`. A scope is a word that a
+    request has in its header or anywhere in its prompt.
     """
 
     op: str | None = None
@@ -144,7 +145,7 @@ class When:
             (self.path is None or _path_fits(self.path, asked.path))
             and (self.stream is None or self.stream == asked.stream)
             and (self.text is None or self.text in asked.text)
-            and (self.scope is None or self.scope == asked.scope)
+            and (self.scope is None or self.scope == asked.scope or self.scope in asked.text)
         )
 
 
@@ -323,7 +324,18 @@ def parse_setting(text: str, catalogue: Mapping[str, Fault]) -> Armed:
     fault = catalogue.get(name)
     if fault is None:
         raise FaultError(f"no fault is called {name!r}{near(name, catalogue)}")
+    _refuse_what_never_comes(fault, limits)
     return Armed(fault, read_value(fault, value if equals else None), _limit(text, limits))
+
+
+def _refuse_what_never_comes(fault: Fault, limits: Mapping[str, str]) -> None:
+    """FaultError: a limit asks for something that no step at this point has, so the fault could never fire."""
+    lacking: tuple[str, ...] = () if fault.point.meets_a_request else ("path", "stream", "text", "scope")
+    if fault.point.who != "engine" and lacking:
+        lacking += ("op", "slot")
+    asked = [name for name in limits if name in lacking]
+    if asked:
+        raise FaultError(f"fault {fault.name} meets no request at {fault.point.value}, so {asked[0]}= would never hold")
 
 
 def read_when(texts: Mapping[str, str]) -> When:

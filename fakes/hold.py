@@ -32,9 +32,14 @@ class Holds:
     @property
     def points(self) -> dict[str, int]:
         """Held points, and how many wait there."""
+        return self.points_of(None)
+
+    def points_of(self, scope: str | None) -> dict[str, int]:
+        """Those that are held for a scope, or all."""
         found: dict[str, int] = {}
-        for (point, _), hold in self._held.items():
-            found[point.value] = found.get(point.value, 0) + len(hold.waiting)
+        for (point, when), hold in self._held.items():
+            if scope in (None, when.scope):
+                found[point.value] = found.get(point.value, 0) + len(hold.waiting)
         return found
 
     def hold(self, point: Point, at: int = 1, when: When | None = None) -> None:

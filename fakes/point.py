@@ -105,3 +105,17 @@ class Point(Enum):
     @property
     def who(self) -> str:
         return self.value.partition(".")[0]
+
+    @property
+    def meets_a_request(self) -> bool:
+        """Whether an HTTP request comes by, of which a limit can ask for whom it is and what it says."""
+        return self.who == "decoder" and self not in _BEFORE_ANY_REQUEST
+
+    @property
+    def can_be_held(self) -> bool:
+        """Whether somebody can be made to wait there."""
+        return self.who != "provider" and self not in _IN_PASSING
+
+
+_BEFORE_ANY_REQUEST = frozenset((Point.LOAD, Point.READY, Point.LISTEN, Point.ACCEPT, Point.HANDSHAKE, Point.STOPPING))
+_IN_PASSING = _BEFORE_ANY_REQUEST - {Point.LOAD} | {Point.GONE}

@@ -73,6 +73,7 @@ class Call:
         return self.machine.slots[self.index]
 
     def journal(self, event: str, status: int, **fields: Any) -> None:
+        fields |= self.machine.scope_of(self.request)
         self.machine.journal.write(event, slot=self.index, asked=self.asked, status=status, **fields)
 
 

@@ -174,8 +174,12 @@ class Stage:
         assert status == 200, body
         return body
 
-    def control(self, method: str, path: str, body: bytes = b"") -> tuple[int | None, Any]:
-        job = Job(control(controlled(self.machine), Request(method, path, {}, {}, True, body)))
+    def control(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int | None, Any]:
+        path, _, query = path.partition("?")
+        pairs = dict(pair.split("=") for pair in query.split("&")) if query else {}
+        raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        job = Job(control(controlled(self.machine), Request(method, path, pairs, names, True, raw)))
         return job.status, job.body
 
     def share(self, slot: int, n_tokens: int) -> Job:
