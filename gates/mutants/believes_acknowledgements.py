@@ -4,7 +4,12 @@ from router import dispatch
 from router.cli import main
 from router.proof import Proof, Timings, Use
 
-SUITES = ("hybrid_route/restore_unused", "router_zoo")
+SUITES = (
+    "hybrid_route/restore_unused",
+    "router_zoo/older_build_qwen35",
+    "router_zoo/sliding_window_gemma3",
+    "router_zoo/strict_gemma3",
+)
 
 
 def used(timings: Timings | None, n_prompt: int, n_handed: int) -> Proof:

@@ -5,7 +5,7 @@ from typing import Any
 from fakes import decoder_server
 from fakes.generation import Generation
 
-SUITES = ("slot_api", "slot_concurrency", "slot_restore/dense_llama")
+SUITES = ("slot_api/context", "slot_concurrency")
 REPLACES = "decoder"
 
 

@@ -6,7 +6,7 @@ from fakes.effects import Flow
 from fakes.http1 import Request
 from fakes.machine import Machine
 
-SUITES = ("slot_restore", "slot_api", "slot_concurrency", "swa_full", "hybrid_e2e/foreign_file")
+SUITES = ("slot_api/actions", "slot_api/memory_kinds", "slot_api/refusals")
 REPLACES = "decoder"
 
 

@@ -3,7 +3,7 @@
 from fakes import decoder_server, slot_actions
 from fakes.slot_actions import Call, Done
 
-SUITES = ("slot_api",)
+SUITES = ("slot_api/actions",)
 REPLACES = "decoder"
 
 

@@ -6,7 +6,7 @@ from fakes.effects import Flow, Reply
 from fakes.http1 import Request
 from fakes.machine import Machine
 
-SUITES = ("slot_api",)
+SUITES = ("slot_api/bad_files", "slot_api/context", "slot_api/refusals", "slot_api/switched_off")
 REPLACES = "decoder"
 
 

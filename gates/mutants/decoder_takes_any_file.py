@@ -4,7 +4,7 @@ from fakes import decoder_server, slot_actions
 from fakes.api_error import ApiError
 from fakes.slot_actions import Call, Done, _answer
 
-SUITES = ("slot_api",)
+SUITES = ("slot_api/bad_files",)
 REPLACES = "decoder"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fakes import decoder_server
 from fakes.model import ToyModel
 
-SUITES = ("slot_restore", "slot_api", "slot_concurrency", "hybrid_e2e/state_file")
+SUITES = ("slot_restore", "slot_api/actions", "slot_api/bad_files", "slot_api/foreign_files", "slot_concurrency")
 REPLACES = "decoder"
 
 

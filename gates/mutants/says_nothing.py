@@ -3,7 +3,7 @@
 from router.cli import main
 from router.log import Log
 
-SUITES = ("hybrid_kvshare_route", "hybrid_route", "hybrid_e2e", "parity", "router_zoo")
+SUITES = ("hybrid_kvshare_route", "hybrid_route", "hybrid_e2e", "parity")
 
 
 def mutate() -> None:
