@@ -72,8 +72,7 @@ async def _with_foreign_rows(server: Any, model: Path, folder: Path) -> dict[str
         async with aiohttp.ClientSession() as http:
             decoder = Decoder(http, started.url)
             found = await _compared(decoder, folder, head.quantised)
-        await started.process.end()
-        started.process.output.close()
+        await started.process.dismiss()
         return found
     finally:
         guardian.close()

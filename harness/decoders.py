@@ -66,8 +66,7 @@ async def start_decoder(
     try:
         found = await process.ready(FAKE_READY_S)
     except BaseException:
-        await process.end()
-        process.output.close()
+        await process.dismiss()
         raise
     return Decoder(process, found["url"], options.model or spec.model or TOY, journaled=True)
 
@@ -83,8 +82,7 @@ async def start_engine(session: Session, spec: EngineSpec, who: str, folders: Fo
     try:
         found = await process.ready(FAKE_READY_S)
     except BaseException:
-        await process.end()
-        process.output.close()
+        await process.dismiss()
         raise
     return Engine(process, found["url"], found["rpc"])
 

@@ -62,6 +62,7 @@ class Output:
             os.close(self._fd)
             self._fd = None
             self.incomplete = self.incomplete or f"{self.path.name} was not read to its end"
+        if not self._file.closed:
             self._finish()
 
     def _readable(self) -> None:

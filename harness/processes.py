@@ -89,6 +89,12 @@ class Process:
                 return self._ended(Exit(None, asked=True, killed=True))
         return self._ended(Exit(self.exited.result(), asked=True, killed=killed))
 
+    async def dismiss(self) -> None:
+        """End it, read what it still says, and let go of its log."""
+        await self.end()
+        await self.read_to_end()
+        self.output.close()
+
     def _ended(self, how: Exit) -> Exit:
         if self._pidfd >= 0:
             os.close(self._pidfd)
@@ -164,9 +170,11 @@ class Guardian:
         try:
             started = {"op": "start", "argv": list(argv), "env": dict(env), "cwd": str(cwd)}
             answer, (pidfd,) = await self._ask(started, [nothing, writing, writing])
-        except _Refused as refused:
+        except BaseException as failure:
             output.close()
-            raise ProcessDied(f"{name} cannot be started: {argv[0]}: {refused}") from None
+            if isinstance(failure, _Refused):
+                raise ProcessDied(f"{name} cannot be started: {argv[0]}: {failure}") from None
+            raise
         finally:
             os.close(writing)
             os.close(nothing)

@@ -56,7 +56,11 @@ class Warm:
             except (FileNotFoundError, ConnectionRefusedError):
                 return None
 
-        reader, writer = await until(_READY_S, "the warm process to listen", connected, process.output.tail)
+        try:
+            reader, writer = await until(_READY_S, "the warm process to listen", connected, process.output.tail)
+        except BaseException:
+            await process.dismiss()
+            raise
         return cls(process, reader, writer)
 
     async def start(
@@ -73,11 +77,15 @@ class Warm:
     ) -> Process:
         """Fork a fake. `pipe` is a path, not there yet, for the named pipe that its output goes through."""
         output = Output(log, ready)
-        os.mkfifo(pipe, 0o600)
-        output.read_from(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
-        asked = {"kind": kind, "argv": list(argv), "env": dict(env), "cwd": str(cwd)}
-        pid = await self._fork({**asked, "stdout": str(pipe), "stderr": str(pipe)})
-        pidfd = os.pidfd_open(pid)
+        try:
+            os.mkfifo(pipe, 0o600)
+            output.read_from(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
+            asked = {"kind": kind, "argv": list(argv), "env": dict(env), "cwd": str(cwd)}
+            pid = await self._fork({**asked, "stdout": str(pipe), "stderr": str(pipe)})
+            pidfd = os.pidfd_open(pid)
+        except BaseException:
+            output.close()
+            raise
         return Process(name, (sys.executable, "-m", _MODULES[kind], *argv), pid, output, self._exit_of(pid), pidfd)
 
     async def _fork(self, asked: dict[str, Any]) -> int:

@@ -93,9 +93,7 @@ async def _group(guardian: Guardian, decoder: Decoder, folder: Path, name: str, 
     try:
         return [await _verdict(clause, target) for clause in clauses]
     finally:
-        await started.process.end()
-        await started.process.read_to_end()
-        started.process.output.close()
+        await started.process.dismiss()
 
 
 async def _own(own: OwnProcess, clauses: Iterable[Clause]) -> list[Verdict]:

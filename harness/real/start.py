@@ -49,13 +49,12 @@ async def start(
     process = await _begin(guardian, server, name, flags, cwd or folder, log, env)
     try:
         ready = await process.ready(deadline_s)
-    except DeadlineMissed as silent:
-        await process.end()
-        raise ServerDied(f"{silent}\n  its log: {log}") from silent
-    except ProcessDied as died:
-        await process.end()
-        if not _may_be_repacking(server, process, flags):
-            raise ServerDied(f"{died}\n  its log: {log}") from died
+    except BaseException as failure:
+        await process.dismiss()
+        if not isinstance(failure, DeadlineMissed | ProcessDied):
+            raise
+        if isinstance(failure, DeadlineMissed) or not _may_be_repacking(server, process, flags):
+            raise ServerDied(f"{failure}\n  its log: {log}") from failure
     else:
         return Started(server, process, (*flags, *server.flags), ready["url"])
     status = process.exited.result()

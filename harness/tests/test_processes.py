@@ -97,6 +97,7 @@ def test_a_command_that_is_not_there_is_named(tmp_path):
         async with guardian() as opened:
             with pytest.raises(ProcessDied, match="it cannot be started: /no/such: No such file or directory"):
                 await opened.start("it", ["/no/such"], env={}, cwd=tmp_path, log=tmp_path / "it.log")
+            assert open_files_in(tmp_path) == []
 
     run(story)
 
@@ -110,8 +111,14 @@ def test_what_is_started_for_somebody_who_was_cancelled_is_ended(tmp_path):
             with pytest.raises(asyncio.CancelledError):
                 await starting
             await until(30, "nothing to be left", lambda: nothing_below(opened))
+            assert open_files_in(tmp_path) == []
 
     run(story)
+
+
+def open_files_in(folder):
+    links = (f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd"))
+    return [path for path in (os.path.realpath(link) for link in links) if path.startswith(str(folder))]
 
 
 async def nothing_below(opened):

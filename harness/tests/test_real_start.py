@@ -10,6 +10,7 @@ import pytest
 from harness.processes import Guardian
 from harness.real import Server, ServerDied
 from harness.real.start import Started, start
+from harness.tests.test_processes import open_files_in
 
 READY = 'echo "I srv  llama_server: listening on http://127.0.0.1:4711" >&2; read _never\n'
 
@@ -28,7 +29,7 @@ def started(server: Server, tmp_path: Path, *flags: str, deadline_s: float = 30.
         guardian.listen()
         try:
             found = await start(guardian, server, flags, folder=tmp_path, deadline_s=deadline_s)
-            await found.process.end()
+            await found.process.dismiss()
             return found
         finally:
             guardian.close()
@@ -52,11 +53,13 @@ def test_one_that_dies_is_shown_with_its_last_lines_and_its_log(tmp_path: Path) 
     with pytest.raises(ServerDied, match=r"exited with status 1(.|\n)*no such model(.|\n)*decoder\.log"):
         started(program(tmp_path, "echo no such model >&2; exit 1\n"), tmp_path)
     assert "no such model" in (tmp_path / "decoder.log").read_text()
+    assert open_files_in(tmp_path) == []
 
 
 def test_one_that_stays_silent_is_ended(tmp_path: Path) -> None:
     with pytest.raises(ServerDied, match=r"waited 0\.3 s"):
         started(program(tmp_path, "read _never\n"), tmp_path, deadline_s=0.3)
+    assert open_files_in(tmp_path) == []
 
 
 CRASHES = f'[[ "$*" == *--no-repack* ]] || kill -ILL $$\n{READY}'

@@ -101,8 +101,7 @@ async def _asked(
         decoder = Decoder(http, started.url)
         return started, [await decoder.both(await decoder.ids(prompt), job.n_predict) for prompt in prompts]
     finally:
-        await started.process.end()
-        started.process.output.close()
+        await started.process.dismiss()
 
 
 def _compared(pair: tuple[Asked, Asked], floor: float, quantised: bool) -> Compared:
