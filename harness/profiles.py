@@ -81,10 +81,13 @@ class Build:
     env: Mapping[str, str] = field(default_factory=dict)
 
 
+_ITS_OWN = r"(?m)^(?!(?:decoder|provider): )"
+"""Not a line that a router passes on: a decoder that it started listens too."""
+
 KVGATE_ROUTER = Profile(
     name="kvgate-router",
     kind=Kind.ROUTER,
-    ready=ReadyLine(re.compile(r"listening on (?P<url>http://\S+)")),
+    ready=ReadyLine(re.compile(_ITS_OWN + r".*listening on (?P<url>http://\S+)")),
     argv=("serve", "--host", "127.0.0.1", "--port", "0"),
     attach=("--decoder", "{decoder_url}", "--decoder-cache-ram", "0"),
     own_decoder=("--llama-server", "{decoder_command}", "-m", "{model}"),
