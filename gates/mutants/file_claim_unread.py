@@ -3,7 +3,10 @@
 from router.cli import main
 from router.routes import state_file
 
-SUITES = ("hybrid_route/claim_short",)
+SUITES = (
+    "hybrid_route/claim_short",
+    "router_invariants/i03_rows_are_compared_before_the_first_token",
+)
 
 
 def mutate() -> None:

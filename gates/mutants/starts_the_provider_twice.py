@@ -7,7 +7,11 @@ from router.routes import shared, state_file
 from router.routes.choose import StepFailed
 from router.routes.handoff import Handoff
 
-SUITES = ("hybrid_kvshare_route/adopt_refused", "hybrid_route/provider_fails")
+SUITES = (
+    "hybrid_kvshare_route/adopt_refused",
+    "hybrid_route/provider_fails",
+    "router_invariants/i19_an_answer_that_is_the_requests_own_is_not_tried_again",
+)
 
 
 async def end_and_start_again(handoff: Handoff) -> None:
