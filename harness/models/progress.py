@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
 MIB = 1024 * 1024
+_LOOK_S = 0.3
 
 
 class Progress:
@@ -33,6 +38,25 @@ class Progress:
             self._out.write(f"\r{self.what}: {percent:3d}% of {self.total_bytes / MIB:.0f} MB")
             self._out.flush()
 
+    @contextlib.contextmanager
+    def growing(self, folder: Path) -> Iterator[None]:
+        """While somebody else writes below `folder`, count the largest file there."""
+        done = threading.Event()
+
+        def look() -> None:
+            while not done.wait(_LOOK_S):
+                self.advance(max(0, _largest(folder) - self.done_bytes))
+
+        looking = threading.Thread(target=look, daemon=True)
+        if self._moving:
+            looking.start()
+        try:
+            yield
+        finally:
+            done.set()
+            if self._moving:
+                looking.join()
+
     def __exit__(
         self, kind: type[BaseException] | None, _value: BaseException | None, _at: TracebackType | None
     ) -> None:
@@ -41,3 +65,12 @@ class Progress:
         elif kind is None:
             self._out.write(f"{self.what}: done\n")
         self._out.flush()
+
+
+def _largest(folder: Path) -> int:
+    """Size of the largest file below; what vanishes meanwhile has none."""
+    sizes = [0]
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):
+            sizes.append(path.stat().st_size)
+    return max(sizes)

@@ -6,9 +6,14 @@ the Hugging Face cache is a link to a blob named by its SHA-256, so its checksum
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+import socket
+import sys
+import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from harness.models import cache
 from harness.models.errors import ModelDamaged, ModelMissing
@@ -52,7 +57,9 @@ def _checked(path: Path) -> Path:
         )
     blob = path.resolve().name
     if re.fullmatch(r"[0-9a-f]{64}", blob) and not cache.has_digest(path.resolve(), blob):
-        raise ModelDamaged(f"{path}: wrong checksum, the file is damaged")
+        raise ModelDamaged(
+            f"{path}: wrong checksum, the file is damaged; remove {path.resolve()}, then: kvgate models fetch {NAME}"
+        )
     return path
 
 
@@ -68,14 +75,25 @@ def fetch() -> Path:
 
 def _from_hub(missing: ModelMissing) -> Path:
     try:
-        from huggingface_hub import hf_hub_download
+        from huggingface_hub import constants, hf_hub_download
         from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
     except ImportError as err:
         raise ModelMissing(
             f"{missing.reason}, and huggingface_hub is not installed", "pip install 'kvgate[real]'"
         ) from err
+    # Its own warnings of every retry would bury the one line that counts.
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     try:
+        _look_up(constants.ENDPOINT)
+        print(f"{NAME}: downloading {REPOSITORY} from {constants.ENDPOINT} ...", file=sys.stderr, flush=True)
         return _checked(Path(hf_hub_download(REPOSITORY, FILE)))
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as err:
         why = str(err.__cause__ or err).splitlines()[0][:200]
         raise ModelMissing(f"{missing.reason}, and the hub cannot be reached ({why})", f"{VARIABLE}=PATH") from err
+
+
+def _look_up(endpoint: str) -> None:
+    """OSError at once where the hub's name leads nowhere: its library would try for half a minute."""
+    parts = urlsplit(endpoint)
+    if not urllib.request.getproxies():
+        socket.getaddrinfo(parts.hostname, parts.port or parts.scheme)

