@@ -112,5 +112,7 @@ def send(decoder: Running, data: bytes, quiet_s: float = QUIET_S) -> Got:
                 got.how = "reset"
     except ConnectionRefusedError:
         got = Got("refused")
+    except ConnectionResetError:  # it came and was reset before this side had looked
+        got = Got("reset")
     got.seconds = time.monotonic() - start
     return got
