@@ -54,7 +54,10 @@ class ReadyPath:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How one make of build is started. Each tuple is a template of words, left out where it does not apply."""
+    """How one make of build is started. Each tuple is a template of words, left out where it does not apply.
+
+    `file` is where it was read from; a profile that is built in has none.
+    """
 
     name: str
     kind: Kind
@@ -69,6 +72,7 @@ class Profile:
     kv_share: tuple[str, ...] = ()
     no_kv_share: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +166,7 @@ def load(path: Path) -> Profile:
     """A profile file. ScenarioError names file, line and key."""
     values: dict[str, Any] = Fields(dict, _KEYS).parse(marked_yaml.read(path), Place(path))
     values["name"] = values.pop("profile")
-    return Profile(**values | {"kind": Kind(values["kind"])})
+    return Profile(**values | {"kind": Kind(values["kind"]), "file": path.absolute()})
 
 
 def named(name_or_path: str) -> Profile:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import HarnessError, Unavailable
@@ -62,7 +63,7 @@ def _result(run: Run, record: Record, checks: tuple[CheckResult, ...], began: fl
         left_behind=tuple(run.findings),
         duration_s=round(time.monotonic() - began, 3),
         folder=str(run.folders.evidence),
-        rerun=rerun_command(run.scenario, run.build),
+        rerun=rerun_command(run.scenario, run.build, run.options),
         timeline=timeline(record, run.scenario.under_test),
         notes=_notes(run.scenario, record.exchanges),
     )
@@ -70,12 +71,26 @@ def _result(run: Run, record: Record, checks: tuple[CheckResult, ...], began: fl
     return result
 
 
-def rerun_command(scenario: Scenario, build: Build) -> str:
+def rerun_command(scenario: Scenario, build: Build, options: Options = _NO_OPTIONS) -> str:
     """The command that runs this scenario alone on this build. `--check NAME` narrows it to one check."""
     environment = [f"{name}={value}" for name, value in build.env.items()]
     command = ["env", *environment, *build.command] if environment else list(build.command)
     words = ["kvgate", "run", str(scenario.file), f"--{scenario.under_test}", shlex.join(command)]
-    return shlex.join(words)
+    if build.profile.file is not None:
+        words += ["--profile", str(build.profile.file)]
+    return shlex.join([*words, *_said_again(options)])
+
+
+def _said_again(options: Options) -> Iterator[str]:
+    """The flags of `kvgate run` for what a person asked for on top of the scenario."""
+    if options.model is not None:
+        yield from ("--model", options.model)
+    if options.decoder_args:
+        yield f"--decoder-args={shlex.join(options.decoder_args)}"
+    if options.real:
+        yield "--real"
+    if options.ready_s != _NO_OPTIONS.ready_s:
+        yield from ("--ready-timeout", f"{options.ready_s:g}")
 
 
 def _notes(scenario: Scenario, exchanges: tuple[Exchange, ...]) -> tuple[str, ...]:
