@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from fakes.api_error import ApiError
+from fakes.builds import Build
 from fakes.effects import Await, ClientGone, CutConnection, Flow, Pause, Reply, SendShare, Sent, StartStream, Write
 from fakes.http1 import CONTINUE, LAST_CHUNK, Request, RequestDecoder, chunk
 from fakes.responses import GARBAGE, KEEP_ALIVE_S, REQUESTS_PER_CONNECTION, plain_response, stream_head
@@ -24,12 +25,13 @@ from wire.sse import encode_comment, encode_event
 
 Serve = Callable[[Request], Flow]
 _PING = chunk(encode_comment())
+_USUAL = Build(stream_closes=False)
 
 
 class Connection(asyncio.Protocol):
     """`serve` makes the flow of a request, `after` is called whenever a flow has been driven a step.
 
-    `accepted` says what is done with it when it has come in.
+    `accepted` says what is done with it when it has come in, `build` how it ends.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Connection(asyncio.Protocol):
         on_gone: Callable[[Request], None],
         everyone: set[Connection],
         accepted: Callable[[], Welcome] | None = None,
+        build: Build = _USUAL,
     ) -> None:
         self._serve = serve
         self._after = after
@@ -48,6 +51,7 @@ class Connection(asyncio.Protocol):
         self._on_gone = on_gone
         self._everyone = everyone
         self._accepted = accepted
+        self._build = build
         self._loop = asyncio.get_running_loop()
         self._decoder = RequestDecoder()
         self._queue: deque[Request] = deque()
@@ -86,7 +90,8 @@ class Connection(asyncio.Protocol):
         if self._deaf:
             return
         try:
-            self._queue += self._decoder.receive(data)
+            arrived = self._decoder.receive(data)
+            self._queue += arrived[:1] if self._build.loses_pipelined else arrived
         except RemoteWireError:
             self._refuse()
             return
@@ -131,7 +136,7 @@ class Connection(asyncio.Protocol):
     def _refuse(self) -> None:
         if self._flow is None:
             self._write(GARBAGE)
-        self._close()
+        self._end_in_error()
 
     def _next(self) -> None:
         if not self._queue or self._gone or self._sender is not None:
@@ -246,12 +251,14 @@ class Connection(asyncio.Protocol):
             self._send_as(reply.sending)
             self._write(plain_response(self._request, reply, close=close))
         else:
-            close = self._closes(200)
+            close = self._closes(200) or self._build.stream_closes
             self._write(LAST_CHUNK)
         self._idle_since = self._loop.time()
         if self._sender is not None:
             self._closes_after = close
             self._sender.end()
+        elif isinstance(reply, Reply) and reply.status >= 400:
+            self._end_in_error()
         elif close:
             self._close()
 
@@ -298,6 +305,15 @@ class Connection(asyncio.Protocol):
             self._sender.write(data)
         elif self._transport is not None and not self._gone:
             self._transport.write(data)
+
+    def _end_in_error(self) -> None:
+        """Close, as soon as this build does."""
+        if self._build.closes_late and not self._deaf:
+            self._deaf = True
+            self._queue.clear()
+            self._loop.call_later(KEEP_ALIVE_S, self._close)
+        else:
+            self._close()
 
     def _close(self) -> None:
         self._queue.clear()

@@ -158,6 +158,7 @@ class DecoderServer:
             on_gone=self._gone,
             everyone=self._connections,
             accepted=self._accepted,
+            build=self.machine.build,
         )
 
     def _serve(self, request: Request) -> Flow:

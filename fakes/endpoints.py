@@ -79,16 +79,17 @@ def models(machine: Machine, _: Request) -> Reply:
         "description": "",
     }
     old |= {"tags": [""], "capabilities": ["completion"], "parameters": "", "details": _NO_DETAILS}
-    new = {
+    new: dict[str, Any] = {
         "id": name,
         "aliases": machine.names if machine.options.alias else [],
         "tags": [],
         "object": "model",
-        "architecture": {"input_modalities": ["text"], "output_modalities": ["text"]},
         "created": int(machine.wall_s()),
         "owned_by": "llamacpp",
         "meta": meta,
     }
+    if machine.build.says_modalities:
+        new["architecture"] = {"input_modalities": ["text"], "output_modalities": ["text"]}
     return _json({"models": [old], "object": "list", "data": [new]})
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fakes.builds import build_of
 from fakes.cache_types import TYPE_IDS
 
 
@@ -122,7 +123,7 @@ FLAGS = (
     Flag(("--prefill-tps",), "fraction", "prefill_tps", shown="TOKENS_PER_SECOND"),
     Flag(("--decode-tps",), "fraction", "decode_tps", shown="TOKENS_PER_SECOND"),
     Flag(("--load-seconds",), "fraction", "load_seconds", shown="SECONDS"),
-    Flag(("--fake-version",), "text", "fake_version", shown="BUILD"),
+    Flag(("--fake-version",), "build", "fake_version", shown="BUILD"),
     # Accepted, and without effect on what a client sees.
     Flag(("-t", "--threads"), "whole", shown="N"),
     Flag(("-tb", "--threads-batch"), "whole", shown="N"),
@@ -198,6 +199,8 @@ def _read(kind: str, text: str) -> Any:
         return tuple(filter(None, text.split(",")))
     if kind == "key-file":
         return _key_file(text)
+    if kind == "build":
+        _check_build(text)
     if kind == "cache-type" and text not in TYPE_IDS:
         raise FlagError(f"Unsupported cache type: {text}")
     return text
@@ -221,6 +224,13 @@ def _fraction(text: str) -> float:
     if not 0 <= value < 1e9:
         raise FlagError(f"{text} is out of range")
     return value
+
+
+def _check_build(text: str) -> None:
+    try:
+        build_of(text)
+    except ValueError as error:
+        raise FlagError(str(error)) from None
 
 
 def _key_file(path: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from fakes.asked import SCOPE_HEADER, Asked
+from fakes.builds import build_of
 from fakes.disk import Files
 from fakes.effects import Await, Effect, Flow, Steps
 from fakes.fault import Player
@@ -96,6 +97,7 @@ class Machine:
         new_name: Callable[[], str],
     ) -> None:
         self.options = options
+        self.build = build_of(options.fake_version)
         self.spec = spec
         self.journal = journal
         self.player = player

@@ -7,7 +7,7 @@ from fakes.machine import Machine
 from fakes.slots import Slot
 from fakes.statefile_out import state_file
 from wire.errors import RemoteWireError
-from wire.statefile import VERSION, AttentionState, Layer, StateFile, decode_attention, decode_statefile
+from wire.statefile import AttentionState, Layer, StateFile, decode_attention, decode_statefile
 
 
 class BadFile(Exception):
@@ -23,15 +23,18 @@ def save(machine: Machine, slot: Slot) -> bytes:
     rows = [bytes(part) for part in machine.store.read(slot.first_cell, len(slot.tokens))]
     stream = 0 if machine.shape.unified else slot.id
     types = machine.options.cache_type_k, machine.options.cache_type_v
-    return state_file(machine.model, tuple(slot.tokens), rows, machine.shape.n_stream, stream, types)
+    return state_file(
+        machine.model, tuple(slot.tokens), rows, machine.shape.n_stream, stream, types, machine.build.state_version
+    )
 
 
 def restore(machine: Machine, slot: Slot, data: bytes, *, keeps_rows: bool = False) -> tuple[int, ...]:
     """Write the file's rows into the slot's cells; its tokens. BadFile: the rows may have been written in part."""
     try:
         file = decode_statefile(data)
-        if file.version != VERSION:
-            raise BadFile(f"version {file.version}, expected {VERSION}")
+        wanted = machine.build.state_version
+        if file.version != wanted:
+            raise BadFile(f"version {file.version}, expected {wanted}")
         state = decode_attention(file.state)
     except RemoteWireError as error:
         raise BadFile(str(error)) from None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fakes.cache_types import TYPE_IDS
 from fakes.model import ToyModel
-from wire.statefile import AttentionState, Layer, StateFile, TokenForm, encode_attention, encode_statefile
+from wire.statefile import VERSION, AttentionState, Layer, StateFile, TokenForm, encode_attention, encode_statefile
 
 
 def state_file(
@@ -16,6 +16,7 @@ def state_file(
     n_stream: int,
     stream: int,
     types: tuple[str, str],
+    version: int = VERSION,
 ) -> bytes:
     """A save file of these tokens and their rows, tensor by tensor as the model orders them."""
     row_bytes = model.spec.row_bytes
@@ -27,4 +28,4 @@ def state_file(
         keys=tuple(Layer(TYPE_IDS[types[0]], row_bytes, part) for part in rows[0::2]),
         values=tuple(Layer(TYPE_IDS[types[1]], row_bytes, part) for part in rows[1::2]),
     )
-    return encode_statefile(StateFile(tokens, TokenForm.COUNTED, encode_attention(state)))
+    return encode_statefile(StateFile(tokens, TokenForm.COUNTED, encode_attention(state), version))

@@ -105,3 +105,9 @@ def test_a_real_file_seeds_the_toy_and_anything_else_is_refused(tmp_path):
     assert parse_spec(str(one)) == parse_spec(str(one))
     with pytest.raises(SpecError, match="invalid magic characters"):
         parse_spec(str(junk))
+
+
+@pytest.mark.parametrize("version", ["11434", "bee", "b1", "b", "latest"])
+def test_a_build_that_cannot_be_is_refused(version):
+    with pytest.raises(FlagError, match="expected b and a number from 10566 on"):
+        parse_flags(["--fake-version", version], {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.processes import Guardian, Process
@@ -33,7 +33,7 @@ class Decoder:
     def build(self) -> str:
         if self.server is None:
             return self.url
-        return self.server.build if self.server.build.startswith("b") else self.server.version
+        return self.server.build if self.server.build.startswith(("b", FAKE)) else self.server.version
 
     def words(self, flags: Sequence[str], *, port: int = 0) -> tuple[str, ...]:
         return ("-m", self.model, "--host", "127.0.0.1", "--port", str(port), *flags, *self.threads)
@@ -67,12 +67,5 @@ def find_decoder(spec: str, model: str) -> Decoder:
 def _fake(spec: str, flags: Sequence[str]) -> Decoder:
     argv = (sys.executable, "-m", "fakes.decoder_server")
     version = flags[flags.index("--fake-version") + 1] if "--fake-version" in flags[:-1] else "b11434"
-    server = Server(name=spec, argv=argv, version=version, build=version, flags=(*_FAKE_PACE, *flags))
+    server = Server(name=spec, argv=argv, version=version, build=f"{FAKE} {version}", flags=(*_FAKE_PACE, *flags))
     return Decoder(spec, server=server, model=TOY, threads=("-t", "1"), slow_load=_FAKE_LOAD)
-
-
-def like(decoder: Decoder, version: str) -> Decoder:
-    """The fake as that build."""
-    assert decoder.server is not None
-    flags = (*decoder.server.flags, "--fake-version", version)
-    return replace(decoder, server=replace(decoder.server, flags=flags, version=version, build=version))
