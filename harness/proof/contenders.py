@@ -88,8 +88,10 @@ def environment_of(pairs: Iterable[str], flag: str) -> dict[str, str]:
     return environment
 
 
+def provenance_of(build: Build) -> Provenance:
+    return Provenance(build.command, cwd=Path.cwd(), environment={**os.environ, **build.env})
+
+
 def contender(build: Build, origin: Mapping[str, Any] | None = None) -> Contender:
     """The build as a series wants it; `origin` says where it was built, and is told beside the fingerprint."""
-    environment = {**os.environ, **build.env}
-    provenance = Provenance(build.command, cwd=Path.cwd(), environment=environment)
-    return Contender(build.name, build.command, provenance, origin or {})
+    return Contender(build.name, build.command, provenance_of(build), origin or {})

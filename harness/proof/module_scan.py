@@ -1,7 +1,8 @@
 """Lists the module files a Python program can load. Run by that program's own interpreter, as a script.
 
-    python module_scan.py < {"module": NAME, "path0": DIR} | {"script": PATH, ...} | {"code": TEXT, ...}
+    python module_scan.py < [{"module": NAME, "path0": DIR} | {"script": PATH, ...} | {"code": TEXT, ...}, ...]
 
+Each program of the list is answered for as if it had been asked for alone; what several load is read once.
 Standard library only, any Python from 3.10 on. Nothing of the program is executed: imports are read from
 the source text (also those inside functions) and followed through the interpreter's own finders, so that
 virtual environments and editable installs are seen as the program sees them. What a program imports by a
@@ -18,6 +19,7 @@ import re
 import sys
 import sysconfig
 from collections.abc import Iterator
+from functools import cache
 
 _FROM = re.compile(rb"^[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]*(\([^)]*\)|(?:[^\n\\]|\\\r?\n)*)", re.M)
 _IMPORT = re.compile(rb"^[ \t]*import[ \t]+([^\n#;]+)", re.M)
@@ -66,13 +68,12 @@ class Scan:
         self.folders: dict[str, list[str]] = {}
         self.missing: set[str] = set()
         self._path0 = path0
-        self._todo: list[tuple[bytes, str]] = []
+        self._todo: list[frozenset[str]] = []
 
     def follow(self, source: bytes, package: str) -> None:
-        self._todo.append((source, package))
+        self._todo.append(frozenset(imports_of(source, package)))
         while self._todo and len(self.files) < _MAX_FILES:
-            text, of = self._todo.pop()
-            for name in set(imports_of(text, of)):
+            for name in self._todo.pop():
                 self.load(name)
 
     def load(self, name: str) -> None:
@@ -94,7 +95,7 @@ class Scan:
         if file:
             self.files[name] = file
             if file.endswith(".py"):
-                self._todo.append((read(file), name if folders else parent))
+                self._todo.append(imports_in(file, name if folders else parent))
         return bool(file or folders)
 
     def _top(self, name: str) -> tuple[str | None, list[str]]:
@@ -162,37 +163,49 @@ def read(path: str) -> bytes:
         return b""
 
 
+@cache
+def imports_in(file: str, package: str) -> frozenset[str]:
+    return frozenset(imports_of(read(file), package))
+
+
 def site_folders() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
     return tuple({paths[key] + os.sep for key in ("purelib", "platlib", "stdlib", "platstdlib")})
 
 
-def main() -> None:
-    entry = json.load(sys.stdin)
-    path0 = entry.get("path0")
-    # Python put this script's own folder first, unless told not to; the program would have had `path0` there.
-    if sys.path and sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
-        del sys.path[0]
-    if path0 is not None:
-        sys.path.insert(0, path0)
+def scanned(entry: dict[str, str | None]) -> dict[str, object]:
+    path0, script = entry.get("path0"), entry.get("script")
     scan = Scan(path0)
     if module := entry.get("module"):
         scan.load(module)
         scan.load(f"{module}.__main__")
         scan.follow(b"", "")
-    elif script := entry.get("script"):
+    elif script:
         scan.follow(read(script), "")
     else:
-        scan.follow(entry["code"].encode(), "")
+        scan.follow((entry["code"] or "").encode(), "")
     site = site_folders()
-    script = entry.get("script")
-    found = {
+    return {
         "version": sys.version.split()[0],
         "site": site,
         "files": scan.with_own_packages(site),
         # A console script beside the interpreter was written by an installer: it says nothing of its own.
         "script": None if script and os.path.dirname(script) == os.path.dirname(sys.executable) else script,
     }
+
+
+def main() -> None:
+    entries = json.load(sys.stdin)
+    # Python put this script's own folder first, unless told not to; the program would have had `path0` there.
+    if sys.path and sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
+        del sys.path[0]
+    own_path = list(sys.path)
+    found = []
+    for entry in entries:
+        path0 = entry.get("path0")
+        sys.path[:] = own_path if path0 is None else [path0, *own_path]
+        importlib.invalidate_caches()
+        found.append(scanned(entry))
     json.dump(found, sys.stdout)
 
 

@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +16,7 @@ from harness import profiles
 from harness.checks.shape import looks
 from harness.errors import UsageError
 from harness.profiles import Build
-from harness.proof.contenders import build_of, contender
+from harness.proof.contenders import build_of, provenance_of
 from harness.proof.crossing import BASE, Crossing, overall
 from harness.proof.mutant_jobs import MutantJobs, build_of_mutant, is_program, on_fakes
 from harness.proof.mutant_tests import uncaught
@@ -25,10 +24,10 @@ from harness.proof.mutants import Mutant, Replaces, find_mutants
 from harness.proof.outcome_cache import OutcomeCache, default_folder
 from harness.proof.pool import run_jobs
 from harness.proof.proof_queue import ProofQueue
-from harness.proof.provenance import Fingerprint, Provenance
+from harness.proof.provenance import Fingerprint, Provenance, moved_together, take_together
 from harness.proof.report import Report
 from harness.proof.run_folder import new_run_folder, write_result
-from harness.proof.series import Listener, Watch, terminating_as_interrupt
+from harness.proof.series import Listener, terminating_as_interrupt
 from harness.result import BuildInfo, RunResult, ScenarioResult, Verdict
 from harness.scenario import Kind, Scenario
 from harness.selection import paths, select
@@ -120,7 +119,7 @@ class Proof:
     def run(self, workers: int, report: Report) -> RunResult:
         started, began = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
         watches = self._watches()
-        before = _taken(watches)
+        before = take_together(watches)
         jobs = MutantJobs(self.mutants, self.scenarios, self.good, self.folder, self.full)
         listener = report.listener(len(self.scenarios) + sum(1 for _ in jobs.pairs()))
         unseen: tuple[str, ...] = ()
@@ -131,17 +130,17 @@ class Proof:
                 unseen = self._uncaught_by_tests(workers)
             except KeyboardInterrupt:
                 cut = "interrupted: what was not run proves nothing"
-        moved = dict.fromkeys(line for name, watch in watches.items() for line in watch.moved_since(before[name]))
-        result = self._concluded(before, tuple(moved), unseen, cut)
+        moved = moved_together(watches, before)
+        result = self._concluded(before, moved, unseen, cut)
         result = replace(result, started_at=started, duration_s=round(time.monotonic() - began, 3))
         write_result(self.folder, result)
         return result
 
-    def _watches(self) -> dict[str, Watch]:
+    def _watches(self) -> dict[str, Provenance]:
         used = {scenario.under_test for scenario in self.scenarios}
-        watches = {f"{BASE} {kind}": contender(build).provenance for kind, build in self.good.items() if kind in used}
+        watches = {f"{BASE} {kind}": provenance_of(build) for kind, build in self.good.items() if kind in used}
         programs = [mutant for mutant in self.mutants if is_program(mutant)]
-        return watches | {mutant.name: contender(build_of_mutant(mutant, self.good)).provenance for mutant in programs}
+        return watches | {mutant.name: provenance_of(build_of_mutant(mutant, self.good)) for mutant in programs}
 
     def _run(self, jobs: MutantJobs, workers: int, listener: Listener, before: Mapping[str, Fingerprint]) -> None:
         def on_result(result: ScenarioResult) -> None:
@@ -216,12 +215,7 @@ class Proof:
         }
 
 
-def _taken(watches: Mapping[str, Watch]) -> dict[str, Fingerprint]:
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        return dict(zip(watches, pool.map(lambda watch: watch.take(), watches.values()), strict=True))
-
-
 def _ground() -> str:
     """What all outcomes rest on: the harness that judges and the fakes that play."""
     watches = {module: Provenance((sys.executable, "-m", module), cwd=Path.cwd()) for module in _GROUND}
-    return " ".join(taken.digest for taken in _taken(watches).values())
+    return " ".join(taken.digest for taken in take_together(watches).values())

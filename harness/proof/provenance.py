@@ -9,7 +9,6 @@ included: for a moment there was something else.
 from __future__ import annotations
 
 import hashlib
-import json
 import mmap
 import os
 import subprocess
@@ -21,15 +20,15 @@ from typing import Any
 
 from harness.proof.elf import Elf, NotElf, read_elf
 from harness.proof.file_facts import FileDigests, FileFact, Stamp, stamp_of
-from harness.proof.python_program import PythonProgram, find_python, resolve
-from harness.proof.source_tree import SourceTree, newer_sources, read_tree, roots_of, work_tree_above
+from harness.proof.looks import Looks, Scan, Started
+from harness.proof.python_program import find_python, resolve
+from harness.proof.source_tree import SourceTree, newer_sources, roots_of, work_tree_above
 from harness.proof.version_output import version_output
 
-_SCAN = Path(__file__).with_name("module_scan.py")
-_SCAN_DEADLINE_S = 30.0
 _LOADER_DEADLINE_S = 10.0
 # A file named on the command line that is larger (a model) is known by size and times alone.
 _MAX_DIGESTED_ARGUMENT = 64 << 20
+_DIGESTS = FileDigests()
 _SHELLS = {"sh", "bash", "dash", "zsh", "ksh", "fish"}
 
 
@@ -88,22 +87,31 @@ class Provenance:
         self._command = tuple(command)
         self._cwd = cwd
         self._environment = dict(os.environ if environment is None else environment)
-        self._digests = FileDigests()
 
-    def take(self, *, with_version: bool = False) -> Fingerprint:
-        """The fingerprint now. The version is asked for once, before the run: it starts the command."""
+    @property
+    def python(self) -> Started | None:
+        """The Python program in the command, where there is one."""
+        found = find_python(self._command, self._cwd, self._environment)
+        return None if found is None else Started(found, self._cwd, self._environment)
+
+    def take(self, *, with_version: bool = False, looks: Looks | None = None) -> Fingerprint:
+        """The fingerprint now. The version is asked for once, before the run: it starts the command.
+
+        `looks` is shared by builds whose fingerprints are taken at the same moment.
+        """
+        looks = Looks() if looks is None else looks
         # The version runs beside the scan, so that both together take no longer than the slower one.
         version = version_output(self._command, self._cwd, self._environment) if with_version else None
         program = resolve(self._command[0], self._cwd, self._environment) if self._command else None
         real = program.resolve() if program else None
-        fact = self._digests.fact(str(real)) if real else None
+        fact = _DIGESTS.fact(str(real)) if real else None
         elf = _elf_of(real)
-        libraries = self._facts(_libraries(real, elf, self._environment)) if real and elf else ()
-        python = find_python(self._command, self._cwd, self._environment)
-        scan = _scan_modules(python, self._cwd, self._environment) if python else None
-        modules = self._facts(scan["files"]) if scan else ()
+        libraries = _facts(_libraries(real, elf, self._environment)) if real and elf else ()
+        python = self.python
+        scan = looks.modules(python) if python else None
+        modules = _facts(scan["files"]) if scan else ()
         arguments = self._arguments(real)
-        trees = self._trees(program, real, modules, scan)
+        trees = _trees(program, real, modules, scan, looks)
         return Fingerprint(
             program=fact,
             elf=elf,
@@ -118,17 +126,15 @@ class Provenance:
             watched=_stamps((fact, *libraries, *modules, *arguments)),
         )
 
-    def moved_since(self, before: Fingerprint) -> tuple[str, ...]:
+    def moved_since(self, before: Fingerprint, looks: Looks | None = None) -> tuple[str, ...]:
         """What is not as it was, one line each. Cheap while nothing moved: files are stamped, not read."""
-        trees = tuple(filter(None, (read_tree(Path(tree.root), tree.scope) for tree in before.trees)))
+        looks = Looks() if looks is None else looks
+        trees = tuple(filter(None, (looks.tree(Path(tree.root), tree.scope) for tree in before.trees)))
         if not any(_moved_trees(*_by_root(before.trees, trees))) and all(
             stamp_of(path) == stamp for path, stamp in before.watched.items()
         ):
             return ()
-        return differences(before, self.take())
-
-    def _facts(self, paths: Iterable[str]) -> tuple[FileFact, ...]:
-        return tuple(fact for path in paths if (fact := self._digests.fact(path)) is not None)
+        return differences(before, self.take(looks=looks))
 
     def _arguments(self, program: Path | None) -> tuple[FileFact, ...]:
         """The files that the command names beside the program: a script, a configuration, a model."""
@@ -141,47 +147,67 @@ class Provenance:
                 continue
             large = stamp.size > _MAX_DIGESTED_ARGUMENT
             fact = FileFact(str(path), "", stamp.size, stamp.mtime_ns, stamp.inode) if large else None
-            fact = fact or self._digests.fact(str(path))
+            fact = fact or _DIGESTS.fact(str(path))
             if fact is not None:
                 found[fact.path] = fact
         return tuple(found.values())
-
-    def _trees(
-        self, program: Path | None, real: Path | None, modules: Sequence[FileFact], scan: Mapping[str, Any] | None
-    ) -> tuple[SourceTree, ...]:
-        """Where the build comes from. Of a Python program that is where its own modules lie, not the interpreter."""
-        if scan is None:
-            roots = dict.fromkeys(root for file in (program, real) if file is not None for root in roots_of(file))
-            return tuple(tree for root in roots if (tree := read_tree(root)) is not None)
-        own = [Path(fact.path) for fact in modules if not fact.path.startswith(tuple(scan["site"]))]
-        folders = dict.fromkeys(file.parent for file in [*own, *map(Path, filter(None, [scan["script"]]))])
-        scopes: dict[Path, list[str]] = {}
-        for folder in folders:
-            if (root := work_tree_above(folder / "module")) is not None:
-                scopes.setdefault(root, []).append(os.path.relpath(folder, root))
-        found = (read_tree(root, tuple(sorted(scope))) for root, scope in scopes.items())
-        return tuple(tree for tree in found if tree is not None)
 
     def _warnings(
         self,
         program: FileFact | None,
         elf: Elf | None,
         trees: Sequence[SourceTree],
-        python: PythonProgram | None,
-        scan: Mapping[str, Any] | None,
+        python: Started | None,
+        scan: Scan | None,
     ) -> Iterable[str]:
         if program is None:
             yield f"{self._command[0] if self._command else 'an empty command'}: no such program"
         elif Path(self._command[0]).name in _SHELLS:
             yield "a shell runs this command: what it starts is not in the fingerprint"
         if python is not None and scan is None:
-            yield f"{python.interpreter} did not list the modules it loads: they are not in the fingerprint"
+            yield f"{python.python.interpreter} did not list the modules it loads: they are not in the fingerprint"
         for tree in trees:
             if tree.changes is not None:
                 yield f"{tree.root} has {tree.changed_files} changed file(s) on top of {tree.commit[:10]}"
             compiled = elf is not None and python is None and program is not None
             if compiled and program and (newer := newer_sources(Path(tree.root), program.mtime_ns)):
                 yield f"{len(newer)} source file(s) in {tree.root} are newer than the program, {newer[0]} for one"
+
+
+def take_together(builds: Mapping[str, Provenance]) -> dict[str, Fingerprint]:
+    """Fingerprints of many builds, by name. What they have in common is looked at once."""
+    looks = Looks()
+    looks.scan_together(python for build in builds.values() if (python := build.python) is not None)
+    return {name: build.take(looks=looks) for name, build in builds.items()}
+
+
+def moved_together(builds: Mapping[str, Provenance], before: Mapping[str, Fingerprint]) -> tuple[str, ...]:
+    """What moved of many builds since their fingerprints were taken, each thing once."""
+    looks = Looks()
+    return tuple(
+        dict.fromkeys(line for name, build in builds.items() for line in build.moved_since(before[name], looks))
+    )
+
+
+def _facts(paths: Iterable[str]) -> tuple[FileFact, ...]:
+    return tuple(fact for path in paths if (fact := _DIGESTS.fact(path)) is not None)
+
+
+def _trees(
+    program: Path | None, real: Path | None, modules: Sequence[FileFact], scan: Scan | None, looks: Looks
+) -> tuple[SourceTree, ...]:
+    """Where the build comes from. Of a Python program that is where its own modules lie, not the interpreter."""
+    if scan is None:
+        roots = dict.fromkeys(root for file in (program, real) if file is not None for root in roots_of(file))
+        return tuple(tree for root in roots if (tree := looks.tree(root)) is not None)
+    own = [Path(fact.path) for fact in modules if not fact.path.startswith(tuple(scan["site"]))]
+    folders = dict.fromkeys(file.parent for file in [*own, *map(Path, filter(None, [scan["script"]]))])
+    scopes: dict[Path, list[str]] = {}
+    for folder in folders:
+        if (root := work_tree_above(folder / "module")) is not None:
+            scopes.setdefault(root, []).append(os.path.relpath(folder, root))
+    found = (looks.tree(root, tuple(sorted(scope))) for root, scope in scopes.items())
+    return tuple(tree for tree in found if tree is not None)
 
 
 def differences(before: Fingerprint, after: Fingerprint) -> tuple[str, ...]:
@@ -256,22 +282,6 @@ def _libraries(program: Path, elf: Elf, environment: Mapping[str, str]) -> list[
         listing = ""
     words = (word for line in listing.splitlines() for word in line.split())
     return sorted(beside | {os.path.realpath(word) for word in words if word.startswith("/") and os.path.isfile(word)})
-
-
-def _scan_modules(python: PythonProgram, cwd: Path, environment: Mapping[str, str]) -> Mapping[str, Any] | None:
-    try:
-        done = subprocess.run(
-            (python.interpreter, *python.flags, str(_SCAN)),
-            input=json.dumps(python.entry).encode(),
-            capture_output=True,
-            timeout=_SCAN_DEADLINE_S,
-            cwd=cwd,
-            env=environment,
-        )
-        scan: Mapping[str, Any] = json.loads(done.stdout)
-    except (OSError, subprocess.TimeoutExpired, ValueError):
-        return None
-    return scan
 
 
 def _stamps(facts: Iterable[FileFact | None]) -> dict[str, Stamp | None]:
