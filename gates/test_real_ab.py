@@ -12,7 +12,7 @@ from harness.errors import Unavailable
 from harness.models import zoo
 from harness.real import find_server
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("real_ab")]
 
 OLD, NEW = "xllamacpp==2026.9.11063", "xllamacpp==2026.10.11549"
 NOT_DENSE = sorted(set(zoo.ARCHITECTURES) - {"tiny-llama", "tiny-qwen3"})
