@@ -8,6 +8,7 @@ from router.routes.choose import StepFailed
 SUITES = (
     "router_invariants/i01_counters_that_lack_tokens_are_marked",
     "router_invariants/i04_a_decoder_that_adopts_all_is_not_believed",
+    "router_reports/b03_answers_of_a_poisoned_decoder_are_marked",
 )
 
 

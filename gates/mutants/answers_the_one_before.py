@@ -12,6 +12,9 @@ SUITES = (
     "router_invariants/i11_answers_hold_nothing_of_others",
     "router_invariants/i26_the_same_as_from_the_decoder_alone",
     "router_invariants/i41_greedy_answers_are_the_decoders_own",
+    "router_reports/b04_a_refused_restore_that_wiped_a_warm_slot_is_told",
+    "router_reports/b07_sessions_keep_their_slots_turn_by_turn",
+    "router_reports/b42_names_that_lead_elsewhere_lead_nowhere",
 )
 
 

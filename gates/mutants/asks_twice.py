@@ -5,7 +5,12 @@ from typing import Any
 from router.cli import main
 from router.dispatch import Dispatcher
 
-SUITES = ("hybrid_route/restore_unused", "hybrid_route/two_requests")
+SUITES = (
+    "hybrid_route/restore_unused",
+    "hybrid_route/two_requests",
+    "router_reports/b11_an_overloaded_prefill_server_is_named",
+    "router_reports/b23_a_prefill_whose_end_is_lost_is_not_bought_again",
+)
 
 
 def mutate() -> None:

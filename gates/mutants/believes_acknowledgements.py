@@ -9,6 +9,9 @@ SUITES = (
     "router_zoo/older_build_qwen35",
     "router_zoo/sliding_window_gemma3",
     "router_zoo/strict_gemma3",
+    "router_reports/b05_rows_that_a_reset_threw_away_are_missed",
+    "router_reports/b27_a_pin_that_is_ignored_is_noticed",
+    "hydra_router/not_used",
 )
 
 

@@ -6,6 +6,7 @@ from router.routes import plain
 SUITES = (
     "router_invariants/i10_a_failed_save_leaves_the_session_cold",
     "router_invariants/i04_one_token_at_least_is_evaluated",
+    "router_reports/b07_sessions_keep_their_slots_turn_by_turn",
 )
 
 

@@ -1,9 +1,20 @@
 """The router asks for one token, however many the client wanted."""
 
+import json
+
 from router.cli import main
 from router.routes import plain
+from router.routes.engine import EngineHandoff
 
-SUITES = ("hybrid_kvshare_route", "hybrid_route", "hybrid_e2e", "parity", "router_zoo")
+SUITES = (
+    "hybrid_kvshare_route",
+    "hybrid_route",
+    "hybrid_e2e",
+    "parity",
+    "router_zoo",
+    "router_reports/b17_a_lower_limit_reaches_the_decoder_alone",
+    "hydra_router",
+)
 
 
 def mutate() -> None:
@@ -14,6 +25,10 @@ def mutate() -> None:
         return fields | {"max_tokens": 1}
 
     plain.fields_for = with_a_limit
+    whole_prompt = EngineHandoff._prompt
+    EngineHandoff._prompt = lambda self: json.dumps(  # type: ignore[method-assign]
+        {**json.loads(whole_prompt(self)), "max_tokens": 1}
+    ).encode()
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ SUITES = (
     "router_invariants/i30_never_finished_cut",
     "router_invariants/i30_never_finished_stalled",
     "router_invariants/i30_never_finished_tidy",
+    "router_reports/b38_requests_of_a_decoder_that_dies_end_at_once",
 )
 
 

@@ -6,6 +6,7 @@ from router.routes import state_file
 SUITES = (
     "hybrid_route/claim_short",
     "router_invariants/i03_rows_are_compared_before_the_first_token",
+    "router_reports/b15_a_prefill_that_leaves_nothing_is_told_at_once",
 )
 
 

@@ -3,7 +3,10 @@
 from router import slots
 from router.cli import main
 
-SUITES = ("router_invariants/i28_a_next_turn_goes_where_its_prefix_is",)
+SUITES = (
+    "router_invariants/i28_a_next_turn_goes_where_its_prefix_is",
+    "router_reports/b07_sessions_keep_their_slots_turn_by_turn",
+)
 
 
 def common(self: slots.Prompt, other: slots.Prompt | None) -> int:

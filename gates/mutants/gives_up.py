@@ -11,7 +11,10 @@ SUITES = (
     "hybrid_route/provider_killed",
     "hybrid_route/restore_refused",
     "hybrid_route/claim_short",
+    "hydra_router/other_prompt",
     "hybrid_e2e/kv_share",
+    "router_reports/b03_answers_of_a_poisoned_decoder_are_marked",
+    "router_reports/b15_a_prefill_that_leaves_nothing_is_told_at_once",
 )
 
 

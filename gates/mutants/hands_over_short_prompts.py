@@ -7,7 +7,10 @@ from router import plans
 from router.cli import main
 from router.config import Config
 
-SUITES = ("hybrid_route/short_prompt",)
+SUITES = (
+    "hybrid_route/short_prompt",
+    "hydra_router/small",
+)
 
 
 def mutate() -> None:

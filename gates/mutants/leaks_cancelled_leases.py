@@ -12,6 +12,7 @@ SUITES = (
     "router_invariants/i22_a_slot_is_given_back_once",
     "router_invariants/i34_leaving_mid_stream",
     "router_invariants/i34_leaving_before_the_first_token",
+    "router_reports/b25_clients_that_leave_leak_nothing",
 )
 
 

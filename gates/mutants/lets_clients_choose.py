@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from router import request_body
 from router.cli import main
 from router.dispatch import Dispatcher
 from router.request_body import ClientRequest
@@ -17,8 +18,6 @@ class Trusting(dict[str, Any]):
 
 
 def mutate() -> None:
-    from router import request_body
-
     honest, loads = Dispatcher.serve, request_body.json.loads
     request_body.json.loads = lambda *raw, **how: loads(*raw, **how, object_pairs_hook=Trusting)
 

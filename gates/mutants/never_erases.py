@@ -4,7 +4,10 @@ from router.cli import main
 from router.dispatch import Dispatcher, Seat
 from router.exchange import Exchange
 
-SUITES = ("hybrid_route/restore_refused",)
+SUITES = (
+    "hybrid_route/restore_refused",
+    "router_reports/b03_answers_of_a_poisoned_decoder_are_marked",
+)
 
 
 async def erase(self: Dispatcher, seat: Seat, exchange: Exchange) -> bool:

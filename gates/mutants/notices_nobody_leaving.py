@@ -15,6 +15,7 @@ SUITES = (
     "router_invariants/i34_leaving_not_streamed",
     "router_invariants/i34_leaving_before_the_first_token",
     "router_invariants/i35_leaving_in_the_handoff_window",
+    "router_reports/b32_a_short_prompt_waits_for_no_dead_long_one",
 )
 
 

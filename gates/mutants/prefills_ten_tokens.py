@@ -5,7 +5,10 @@ from typing import Any
 from router.cli import main
 from router.decoder_client import DecoderClient
 
-SUITES = ("router_invariants/i25_the_prefill_leg_makes_one_token_at_most",)
+SUITES = (
+    "router_invariants/i25_the_prefill_leg_makes_one_token_at_most",
+    "router_reports/b17_a_lower_limit_reaches_the_decoder_alone",
+)
 
 
 def mutate() -> None:

@@ -43,7 +43,16 @@ SUITES = (
     "router_invariants/i43_zero_has_one_meaning",
     "router_invariants/i45_no_field_of_a_client_chooses_a_slot",
     "router_invariants/i46_a_large_state_gets_through",
-    "router_reports",
+    "router_reports/b07_sessions_keep_their_slots_turn_by_turn",
+    "router_reports/b10_a_prefill_server_that_is_away_is_named",
+    "router_reports/b24_a_request_to_recompute_is_the_clients_to_hear",
+    "router_reports/b25_clients_that_leave_leak_nothing",
+    "router_reports/b38_requests_of_a_decoder_that_dies_end_at_once",
+    "router_reports/b32_a_short_prompt_waits_for_no_dead_long_one",
+    "router_invariants/i36_one_bad_request_makes_no_bad_decoder",
+    "router_invariants/i38_a_killed_router_leaves_no_child",
+    "router_invariants/i13_a_provider_that_never_ends",
+    "router_invariants/i13_a_completion_that_is_never_answered",
 )
 
 

@@ -8,6 +8,7 @@ from router.private_files import Place
 SUITES = (
     "router_invariants/i08_a_state_file_belongs_to_one_attempt",
     "router_invariants/i45_no_field_of_a_client_chooses_a_slot",
+    "router_reports/b42_names_that_lead_elsewhere_lead_nowhere",
 )
 
 

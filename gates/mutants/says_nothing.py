@@ -3,7 +3,13 @@
 from router.cli import main
 from router.log import Log
 
-SUITES = ("hybrid_kvshare_route", "hybrid_route", "hybrid_e2e", "parity")
+SUITES = (
+    "hybrid_kvshare_route",
+    "hybrid_route",
+    "hybrid_e2e",
+    "parity",
+    "hydra_router",
+)
 
 
 def mutate() -> None:

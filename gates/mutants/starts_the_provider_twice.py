@@ -11,6 +11,8 @@ SUITES = (
     "hybrid_kvshare_route/adopt_refused",
     "hybrid_route/provider_fails",
     "router_invariants/i19_an_answer_that_is_the_requests_own_is_not_tried_again",
+    "router_reports/b11_an_overloaded_prefill_server_is_named",
+    "router_reports/b23_a_prefill_whose_end_is_lost_is_not_bought_again",
 )
 
 

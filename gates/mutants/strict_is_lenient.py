@@ -9,6 +9,7 @@ from router.cli import main
 SUITES = (
     "router_invariants/i03_strict_answers_nothing_from_short_rows",
     "router_invariants/i05_strict_never_lets_the_decoder_prefill",
+    "router_reports/b10_a_strict_router_refuses_without_a_prefill_server",
 )
 
 

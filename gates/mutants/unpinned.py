@@ -3,7 +3,16 @@
 from router.cli import main
 from router.routes import plain
 
-SUITES = ("hybrid_kvshare_route", "hybrid_route/good", "hybrid_route/two_requests", "hybrid_route/short_prompt")
+SUITES = (
+    "hybrid_kvshare_route",
+    "hybrid_route/good",
+    "hybrid_route/two_requests",
+    "hybrid_route/short_prompt",
+    "router_reports/b27_a_pin_that_is_ignored_is_noticed",
+    "hydra_router/warm",
+    "hydra_router/state_put",
+    "hydra_router/small",
+)
 
 
 def mutate() -> None:
