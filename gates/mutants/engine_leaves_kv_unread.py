@@ -6,7 +6,7 @@ from fakes import engine_server
 from fakes.engine import dispatch
 from fakes.engine.decode_op import MergedDecode
 
-SUITES = ("hydra_decode_apply",)
+SUITES = ("hydra_decode_apply", "hydra_conformance/dripped")
 REPLACES = "engine"
 
 
