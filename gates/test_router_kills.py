@@ -16,7 +16,7 @@ DEADLINE_S = 8.0
 FIRST, NEXT = 1, 2
 
 POINTS = {
-    "tokenizing": ("decoder.request", {"op": "tokenize"}),
+    "tokenizing": ("decoder.request", {"when": {"op": "tokenize"}}),
     "share": ("decoder.share-asked", {}),
     "adopt": ("decoder.adopt-asked", {}),
     "restore": ("decoder.restore-asked", {}),
