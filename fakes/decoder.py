@@ -107,6 +107,7 @@ def controlled(machine: Machine) -> Controlled:
 
     def reset() -> None:
         machine.free_stuck()
+        machine.poisoned = False
         for slot in machine.slots:
             if machine.scheduler.holder(slot) is None:
                 slot.move(Move.ERASE)

@@ -287,6 +287,8 @@ def test_a_poisoned_decoder_answers_nothing_even_after_an_erase():
     stage.post("/slots/0?action=erase", {})
     body = stage.complete(PROMPT, id_slot=0)
     assert (body["content"], body["tokens"], body["tokens_predicted"]) == ("", [], 0)
+    stage.control("POST", "/reset")
+    assert stage.complete(PROMPT, id_slot=0)["tokens"]
 
 
 def test_a_restore_of_nothing_kills_and_one_of_something_does_not():
