@@ -97,10 +97,10 @@ class RouterProcess:
         return chat(self.port, text, stream=stream, **body)
 
 
-def chat(port, text, *, stream=False, **body):
+def chat(port, text, *, stream=False, seconds=DEADLINE_S, **body):
     """One chat completion, wherever it is asked for."""
     body = {"messages": [{"role": "user", "content": text}], "max_tokens": 8, "stream": stream} | body
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
     started = time.monotonic()
     try:
         connection.request("POST", "/v1/chat/completions", json.dumps(body))
@@ -134,15 +134,16 @@ def _text(raw, stream):
 class Bench:
     """A prefilling engine, a decoding one, and the router."""
 
-    def __init__(self, prefill_flags=(), decode_flags=()):
+    def __init__(self, prefill_flags=(), decode_flags=(), timeouts=SHORT):
         self._stack = contextlib.ExitStack()
         self._flags = {"prefill": prefill_flags, "decode": decode_flags}
+        self._timeouts = timeouts
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:
             self.prefill = stack.enter_context(EngineProcess(self._folder(stack), (*FLAGS, *self._flags["prefill"])))
             self.decode = stack.enter_context(EngineProcess(self._folder(stack), (*FLAGS, *self._flags["decode"])))
-            self.router = RouterProcess(self.prefill, self.decode)
+            self.router = RouterProcess(self.prefill, self.decode, self._timeouts)
             stack.callback(lambda: self.router.stop())
             self._stack = stack.pop_all()
         return self
@@ -161,7 +162,7 @@ class Bench:
     def renew_router(self):
         """A router that has found out nothing yet about the same engines."""
         assert self.router.stop() == 0
-        self.router = RouterProcess(self.prefill, self.decode)
+        self.router = RouterProcess(self.prefill, self.decode, self._timeouts)
 
     @property
     def engines(self):

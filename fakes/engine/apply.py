@@ -18,6 +18,7 @@ from fakes.engine.state_ops import put_into_slot
 from fakes.engine.work import Work
 from fakes.point import Point
 from wire.decode import ControlHeader
+from wire.hashes import encode_hash
 from wire.hydra_identity import compare, decode_identity
 
 
@@ -33,6 +34,8 @@ class Apply:
     delivery: Delivery | None
     late: str
     n_past: object
+    kv_hash: int
+    """Of the bytes of the kv segment as they came."""
 
 
 class ApplyFailed(Exception):
@@ -42,7 +45,13 @@ class ApplyFailed(Exception):
 def start_apply(engine: Engine, apply: Apply) -> None:
     """Reserves the slot, and goes on in the background."""
     apply.slot.reserved_by = apply.entry.request_id
-    engine.journal.write("reserved", slot=apply.slot.id, decode_request_id=apply.entry.request_id)
+    engine.journal.write(
+        "reserved",
+        slot=apply.slot.id,
+        decode_request_id=apply.entry.request_id,
+        kv_bytes=apply.header.kv.length,
+        kv_hash=encode_hash(apply.kv_hash),
+    )
     run = _Run(engine, apply)
     apply.entry.cancel = engine.spawn(run.work()).cancel
 

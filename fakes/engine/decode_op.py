@@ -139,7 +139,9 @@ class MergedDecode:
         n_past = accepted.header.kv_metadata.get("n_past")
         start_apply(
             engine,
-            Apply(entry, accepted.slot, accepted.target, accepted.header, wanted, delivery, late, n_past),
+            Apply(
+                entry, accepted.slot, accepted.target, accepted.header, wanted, delivery, late, n_past, self._hash.value
+            ),
         )
         meta = {
             "valid": True,

@@ -65,8 +65,15 @@ def _evaluate(engine: Engine, slot: EngineSlot, tokens: tuple[int, ...], trace: 
     finally:
         engine.let_go(slot)
     took_ms = round(1000 * (engine.now() - started), 3)
+    kv_hash = encode_hash(payload.hash()) if engine.config.hash_payload else None
     engine.journal.write(
-        "prefill", slot=slot.id, trace=trace, n_prompt=len(tokens), prompt_tokens=list(tokens), bytes=payload.size
+        "prefill",
+        slot=slot.id,
+        trace=trace,
+        n_prompt=len(tokens),
+        prompt_tokens=list(tokens),
+        bytes=payload.size,
+        kv_hash=kv_hash,
     )
     meta: dict[str, object] = {
         "n_past": len(tokens),
@@ -75,8 +82,8 @@ def _evaluate(engine: Engine, slot: EngineSlot, tokens: tuple[int, ...], trace: 
         "model_fallback": fallback,
         "prefill_ms": took_ms,
     }
-    if engine.config.hash_payload:
-        meta["kv_hash_str"] = encode_hash(payload.hash())
+    if kv_hash is not None:
+        meta["kv_hash_str"] = kv_hash
     return Outcome(Status.OK, meta | engine.identity_fields(), payload)
 
 
