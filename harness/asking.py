@@ -69,10 +69,14 @@ class Asking:
     def _send(self, each: Prepared) -> None:
         sent = sent_for(each)
         _keep(self.evidence, each.spec, sent)
-        leaving = asyncio.Event()
-        reply = exchange(self.http, self.around.url(), sent, each.spec.deadline_s, leaving)
-        task = asyncio.create_task(reply)
-        self._running[each.spec.name] = _Running(task, leaving)
+        leaving, begun = asyncio.Event(), asyncio.Event()
+
+        async def reply() -> Reply:
+            begun.set()
+            return await exchange(self.http, self.around.url(), sent, each.spec.deadline_s, leaving)
+
+        task = asyncio.create_task(reply())
+        self._running[each.spec.name] = _Running(task, leaving, begun)
         where = f"client.jsonl:{len(self._running)}"
         task.add_done_callback(lambda ended: self._took(each, ended, where))
 
@@ -143,6 +147,7 @@ class Asking:
 
     async def _leave(self, name: str) -> None:
         running = self._running[name]
+        await running.begun.wait()
         running.leaving.set()
         running.task.cancel()
         await asyncio.wait({running.task}, timeout=_LEFT_S)
@@ -155,6 +160,8 @@ class Asking:
 class _Running:
     task: asyncio.Task[Reply]
     leaving: asyncio.Event
+    begun: asyncio.Event
+    """A task that is cancelled before it begins is cancelled and has no reply."""
 
 
 def sent_for(each: Prepared) -> Sent:
