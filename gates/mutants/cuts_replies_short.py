@@ -14,6 +14,7 @@ SUITES = (
     "router_zoo",
     "router_reports/b17_a_lower_limit_reaches_the_decoder_alone",
     "hydra_router",
+    "router_load",
 )
 
 

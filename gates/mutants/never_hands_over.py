@@ -23,6 +23,7 @@ SUITES = (
     "router_reports/b24_a_request_to_recompute_is_the_clients_to_hear",
     "router_reports/b27_a_pin_that_is_ignored_is_noticed",
     "hydra_router",
+    "router_load",
 )
 
 

@@ -53,6 +53,7 @@ SUITES = (
     "router_invariants/i38_a_killed_router_leaves_no_child",
     "router_invariants/i13_a_provider_that_never_ends",
     "router_invariants/i13_a_completion_that_is_never_answered",
+    "router_invariants/i13_a_restore_that_is_never_answered",
 )
 
 
