@@ -28,6 +28,10 @@ class NotSeen(Exception):
     """The clause cannot be looked at here; the message says why."""
 
 
+class TooLate(NotSeen):
+    """What was to be looked at had passed already; another try may be in time."""
+
+
 class Outcome(Enum):
     HOLDS = "holds"
     BROKEN = "broken"

@@ -6,13 +6,14 @@ Settings run side by side; so do the clauses that start processes of their own, 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.conform.clause import Broken, Clause, NotSeen, Outcome
+from harness.conform.clause import Broken, Clause, NotSeen, Outcome, TooLate
 from harness.conform.clauses import CLAUSES
 from harness.conform.decoder import Decoder
 from harness.conform.own_process import OwnProcess
@@ -24,6 +25,8 @@ from harness.processes import Guardian
 
 _AT_ONCE = 4
 CLAUSE_S = 60.0
+_TRIES = 4
+"""Of a probe that comes too late, as it may on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +121,17 @@ async def _at_url(decoder: Decoder, name: str, clauses: list[Clause]) -> list[Ve
     return [await _verdict(clause, target) for clause in clauses]
 
 
+async def _probe(clause: Clause, target: Target | OwnProcess) -> None:
+    for _ in range(_TRIES - 1):
+        with contextlib.suppress(TooLate):
+            return await clause.probe(target)
+    return await clause.probe(target)
+
+
 async def _verdict(clause: Clause, target: Target | OwnProcess) -> Verdict:
     try:
         async with asyncio.timeout(CLAUSE_S):
-            await clause.probe(target)
+            await _probe(clause, target)
     except Broken as broken:
         return Verdict(clause, Outcome.BROKEN, str(broken))
     except NotSeen as not_seen:

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from harness.conform.clause import Broken, NotSeen
+from harness.conform.clause import Broken, NotSeen, TooLate
 from harness.conform.setting import Setting
 from harness.conform.wire_client import Answer, Ask, Talk, get, post
 from harness.deadline import until
@@ -84,16 +84,23 @@ class Target:
 
     @asynccontextmanager
     async def working(self, slot: int, prompt: list[int] | None = None) -> AsyncIterator[Talk]:
-        """While this lasts the slot works on a long stream; its first frame is there. NotSeen if it has ended."""
+        """While this lasts the slot works on a long stream; its first frame is there. TooLate if it has ended."""
         body = completion(prompt or self.prompt(8), LONG_REPLY, id_slot=slot, stream=True)
         async with await Talk.open(self.url) as talk:
             await talk.send(self.dressed(post("/completion", body)).encoded())
             await talk.read_head()
             await talk.chunk()
-            yield talk
-            if not talk.closed and await self._is_idle(slot):
-                raise NotSeen("the slot's long reply had ended before the end of the probe")
+            try:
+                yield talk
+            except Broken:
+                await self._still_working(slot, talk)
+                raise
+            await self._still_working(slot, talk)
         await self.idle(slot)
+
+    async def _still_working(self, slot: int, talk: Talk) -> None:
+        if not talk.closed and await self._is_idle(slot):
+            raise TooLate("the slot's long reply had ended before the end of the probe")
 
     async def idle(self, slot: int) -> None:
         await self.until(f"slot {slot} to be idle", lambda: self._is_idle(slot))

@@ -25,7 +25,7 @@ async def _frames(t: Target, **fields: Any) -> list[Any]:
 
 
 async def shape(t: Target) -> None:
-    """An answer has the keys of the document in their order."""
+    """A chat answer has the keys of the document in their order."""
     expect(await _whole(t), _KEYS)
 
 
@@ -171,7 +171,7 @@ async def parts(t: Target) -> None:
 
 
 async def stop_reason(t: Target) -> None:
-    """finish_reason is stop after a stop word."""
+    """finish_reason of a chat is stop after a stop word."""
     content = (await _whole(t, n_predict=6))["choices"][0]["message"]["content"]
     found = await _whole(t, n_predict=6, stop=[content[2:5]])
     expect(found["choices"][0]["finish_reason"], "stop", "finish_reason")
@@ -196,5 +196,13 @@ CLAUSES: tuple[Clause, ...] = (
         400,
         "invalid_request_error",
         "Field 'n': Value must be between 1 <= value <= 2, but got 3",
+    ),
+    refused(
+        "7",
+        "top_logprobs without logprobs is refused",
+        post(_PATH, {**chat(), "top_logprobs": 2}),
+        400,
+        "invalid_request_error",
+        "top_logprobs requires logprobs to be set to true",
     ),
 )

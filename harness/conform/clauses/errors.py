@@ -11,6 +11,10 @@ from harness.conform.target import Target, completion
 from harness.conform.wire_client import Ask, get, post
 
 _INVALID = "invalid_request_error"
+_NO_PROMPT = (
+    '"prompt" elements must be a string, a list of tokens, a JSON object containing a prompt string,'
+    " or a list of mixed strings & tokens."
+)
 _NO_JSON = re.compile(r"\[json\.exception\.parse_error\.101\] parse error at line 1, column \d+: .*", re.DOTALL)
 
 
@@ -128,8 +132,17 @@ CLAUSES: tuple[Clause, ...] = (
         {"n_predict": 1},
         "[json.exception.out_of_range.403] key 'prompt' not found",
     ),
-    _bad("A prompt that is a number is refused", "/completion", {"prompt": 5}, re.compile('"prompt" elements must .*')),
-    _bad("A prompt that is null is refused", "/completion", {"prompt": None}, re.compile('"prompt" elements must .*')),
+    _bad("A prompt that is a number is refused", "/completion", {"prompt": 5}, _NO_PROMPT),
+    _bad("A prompt that is null is refused", "/completion", {"prompt": None}, _NO_PROMPT),
+    _bad("A prompt that is an object without text is refused", "/completion", {"prompt": {"a": 1}}, _NO_PROMPT),
+    _bad("A prompt of a fraction is refused", "/completion", {"prompt": [1.5]}, _NO_PROMPT),
+    _bad("Several prompts of which one is none are refused", "/completion", {"prompt": [[400], 5]}, _NO_PROMPT),
+    _bad(
+        "A prompt_string that is no text is refused",
+        "/completion",
+        {"prompt": {"prompt_string": 5}},
+        "[json.exception.type_error.302] type must be string, but is number",
+    ),
     _bad("A prompt that is an empty list is refused", "/completion", {"prompt": []}, '"prompt" must not be empty'),
     _bad(
         "A prompt with an id out of the vocabulary is refused",

@@ -17,36 +17,33 @@ async def _reply(t: Target, prompt: list[int], n: int = 6, **fields: Any) -> dic
     return await t.complete(prompt, n, return_tokens=True, cache_prompt=False, **fields)
 
 
-async def _pieces(t: Target, prompt: list[int], n: int = 6) -> list[str]:
-    """The texts of the tokens of a reply. NotSeen where one is no text of its own."""
-    pieces = [
-        (await t.json(post("/detokenize", {"tokens": [token]})))["content"]
-        for token in (await _reply(t, prompt, n))["tokens"]
-    ]
-    if len(set(pieces)) != len(pieces) or not all(piece.strip().isalpha() for piece in pieces):
-        raise NotSeen(f"the reply does not do for this: {pieces}")
-    return pieces
+async def _worded(t: Target, n: int = 6) -> tuple[list[int], list[str]]:
+    """A prompt and the texts of its reply's tokens, each a word of its own. NotSeen: no reply is like that."""
+    for _ in range(10):
+        prompt = t.prompt(12)
+        tokens = (await _reply(t, prompt, n))["tokens"]
+        pieces = [(await t.json(post("/detokenize", {"tokens": [token]})))["content"] for token in tokens]
+        if len(set(pieces)) == n and all(piece.strip().isalpha() for piece in pieces):
+            return prompt, pieces
+    raise NotSeen("no reply is made of words that differ")
 
 
 async def stop_word(t: Target) -> None:
     """A stop word ends the reply; it and what follows are cut from the content."""
-    prompt = t.prompt(12)
-    pieces = await _pieces(t, prompt)
+    prompt, pieces = await _worded(t)
     answer = await _reply(t, prompt, stop=[pieces[3]])
     expect(answer, {"stop_type": "word", "stopping_word": pieces[3], "content": "".join(pieces[:3])})
 
 
 async def stop_text(t: Target) -> None:
     """stop may be a text instead of a list."""
-    prompt = t.prompt(12)
-    pieces = await _pieces(t, prompt)
+    prompt, pieces = await _worded(t)
     expect(await _reply(t, prompt, stop=pieces[2]), {"stop_type": "word", "stopping_word": pieces[2]})
 
 
 async def stop_counts(t: Target) -> None:
     """The tokens of a stop word count as predicted."""
-    prompt = t.prompt(12)
-    pieces = await _pieces(t, prompt)
+    prompt, pieces = await _worded(t)
     expect((await _reply(t, prompt, stop=[pieces[3]]))["tokens_predicted"], 4, "tokens_predicted")
 
 
@@ -94,6 +91,13 @@ async def probabilities_bytes(t: Target) -> None:
         expect(bytes(each["bytes"]).decode(errors="replace"), each["token"], "its bytes")
 
 
+async def cut_probabilities(t: Target) -> None:
+    """What a stop word cuts from the content is not among the entries."""
+    prompt, pieces = await _worded(t)
+    answer = await _reply(t, prompt, stop=[pieces[3]], n_probs=1)
+    expect([each["token"] for each in answer["completion_probabilities"]], pieces[:3], "the tokens of the entries")
+
+
 async def post_sampling(t: Target) -> None:
     """With post_sampling_probs the names are prob and top_probs."""
     answer = await _reply(t, t.prompt(12), 2, n_probs=2, post_sampling_probs=True)
@@ -134,6 +138,20 @@ async def bias_echo(t: Target) -> None:
     body = {"prompt": [400, 401], "n_predict": 1, "logit_bias": [[700, 1.5]]}
     settings = (await t.json(post("/completion", body)))["generation_settings"]
     expect(settings["logit_bias"], [{"bias": 1.5, "token": 700}], "logit_bias")
+
+
+async def ignored_echo(t: Target) -> None:
+    """With ignore_eos they hold the end-of-text token too, with a bias of null."""
+    settings = (await t.complete([400, 401], 1))["generation_settings"]
+    end = (await t.json(post("/tokenize", {"content": (await t.props())["eos_token"]})))["tokens"]
+    demand({"bias": None, "token": end[0]} in settings["logit_bias"], f"they are {settings['logit_bias']}")
+
+
+async def below_zero(t: Target) -> None:
+    """A top_k or a temperature below zero is shown as zero."""
+    body = {"prompt": [400, 401], "n_predict": 1, "top_k": -5, "temperature": -1}
+    settings = (await t.json(post("/completion", body)))["generation_settings"]
+    expect(settings, {"top_k": 0, "temperature": 0.0}, "generation_settings")
 
 
 async def end_of_text(t: Target) -> None:
@@ -184,12 +202,15 @@ CLAUSES: tuple[Clause, ...] = probed(
     likeliest_first,
     sum_to_one,
     probabilities_bytes,
+    cut_probabilities,
     post_sampling,
     no_probabilities,
     banned,
     forced,
     forced_by_object,
     bias_echo,
+    ignored_echo,
+    below_zero,
     end_of_text,
     ignore_end,
     same_seed,

@@ -20,7 +20,7 @@ async def _whole(t: Target, prompt: Any, n: int = 3, **fields: Any) -> dict[str,
 
 
 async def shape(t: Target) -> None:
-    """An answer has the keys of the document in their order."""
+    """A text answer has the keys of the document in their order."""
     expect(await _whole(t, t.prompt(6)), _KEYS)
 
 
@@ -49,7 +49,7 @@ async def usage(t: Target) -> None:
 
 
 async def stop_reason(t: Target) -> None:
-    """finish_reason is stop after a stop word."""
+    """finish_reason of a text is stop after a stop word."""
     prompt = t.prompt(8)
     content = (await t.complete(prompt, 6))["content"]
     found = await _whole(t, prompt, 6, stop=[content[2:6]])
@@ -114,9 +114,25 @@ async def echo(t: Target) -> None:
     expect(echoed, plain, "the text with echo")
 
 
+async def logprobs(t: Target) -> None:
+    """/v1/completions with logprobs 2 adds an entry for each token, with the likeliest two."""
+    choice = (await _whole(t, t.prompt(6), logprobs=2))["choices"][0]
+    content = choice["logprobs"]["content"]
+    expect(len(content), 3, "how many there are")
+    expect([len(each["top_logprobs"]) for each in content], [2, 2, 2], "how many of the likeliest")
+
+
+async def logprobs_streamed(t: Target) -> None:
+    """Its pieces have one entry each when streamed, and its last frame null."""
+    frames = (await t.stream(_PATH, completion(t.prompt(6), 3, logprobs=1))).frames[:-1]
+    for frame in frames[:-1]:
+        expect(frame["choices"], [{"logprobs": {"content": [dict]}}], "choices")
+    expect(frames[-1]["choices"], [{"logprobs": None}], "choices of the last")
+
+
 CLAUSES: tuple[Clause, ...] = (
     *probed("7", shape, values, choice, usage, stop_reason, stream, stream_last, stream_text, pinned, fields),
-    *probed("7", progress, echo),
+    *probed("7", progress, echo, logprobs, logprobs_streamed),
     row(
         "7",
         "/v1/completions knows n_predict",
