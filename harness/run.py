@@ -25,6 +25,7 @@ from harness.checks.shape import looks
 from harness.deadline import within
 from harness.decoders import Decoder, Engine, start_decoder, start_engine
 from harness.errors import HarnessError
+from harness.http_session import open_http
 from harness.hydra_client import HydraClient
 from harness.interventions import Send, Start, Until
 from harness.left_behind import Descriptors, descriptors, descriptors_left, end_strays, files_left
@@ -134,7 +135,7 @@ class Run:
         self._watch = FolderWatch({"slot-save": self.folders.slots, "tmp": self.folders.tmp})
         assert self._process is not None
         self._before = descriptors(self._process.pid)
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+        async with open_http() as http:
             await self._do_steps(http)
             self._asking = Asking(http, self.folders.evidence, self._around(http))
             asking = self._asking.all(prepared, self.scenario.interventions)

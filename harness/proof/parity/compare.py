@@ -9,6 +9,7 @@ from pathlib import Path
 
 import aiohttp
 
+from harness.http_session import open_http
 from harness.models.gguf_head import Head
 from harness.processes import Guardian
 from harness.proof.parity.observe import Asked, Decoder
@@ -80,7 +81,7 @@ async def _compare(job: Job) -> Outcome:
     guardian = Guardian()
     guardian.listen()
     try:
-        async with aiohttp.ClientSession() as http:
+        async with open_http() as http:
             first = await _asked(guardian, http, job, 0, job.prompts)
             second = await _asked(guardian, http, job, 1, [each.prompt for each in first[1]])
     finally:
