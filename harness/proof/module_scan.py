@@ -19,7 +19,6 @@ import re
 import sys
 import sysconfig
 from collections.abc import Iterator
-from functools import cache
 
 _FROM = re.compile(rb"^[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]*(\([^)]*\)|(?:[^\n\\]|\\\r?\n)*)", re.M)
 _IMPORT = re.compile(rb"^[ \t]*import[ \t]+([^\n#;]+)", re.M)
@@ -60,6 +59,10 @@ def absolute(name: str, package: str) -> str | None:
     return ".".join([*kept, *([name[dots:]] if name[dots:] else [])])
 
 
+_FOUND: dict[tuple[str | None, str], tuple[str | None, list[str], frozenset[str]]] = {}
+"""By first folder and dotted name: its file, the folders of its submodules, and what it imports."""
+
+
 class Scan:
     """The modules found so far: dotted name to file. Packages are the folders their submodules lie in."""
 
@@ -88,14 +91,19 @@ class Scan:
                 return
 
     def _find(self, name: str) -> bool:
-        parent, _, child = name.rpartition(".")
-        file, folders = self._submodule(parent, child) if parent else self._top(name)
+        key = self._path0, name
+        if key not in _FOUND:
+            parent, _, child = name.rpartition(".")
+            file, folders = self._submodule(parent, child) if parent else self._top(name)
+            source = file is not None and file.endswith(".py")
+            package = name if folders else parent
+            _FOUND[key] = file, folders, frozenset(imports_of(read(file), package)) if file and source else frozenset()
+        file, folders, imports = _FOUND[key]
         if folders:
             self.folders[name] = folders
         if file:
             self.files[name] = file
-            if file.endswith(".py"):
-                self._todo.append(imports_in(file, name if folders else parent))
+            self._todo.append(imports)
         return bool(file or folders)
 
     def _top(self, name: str) -> tuple[str | None, list[str]]:
@@ -161,11 +169,6 @@ def read(path: str) -> bytes:
             return file.read()
     except OSError:
         return b""
-
-
-@cache
-def imports_in(file: str, package: str) -> frozenset[str]:
-    return frozenset(imports_of(read(file), package))
 
 
 def site_folders() -> tuple[str, ...]:

@@ -129,12 +129,7 @@ class Provenance:
     def moved_since(self, before: Fingerprint, looks: Looks | None = None) -> tuple[str, ...]:
         """What is not as it was, one line each. Cheap while nothing moved: files are stamped, not read."""
         looks = Looks() if looks is None else looks
-        trees = tuple(filter(None, (looks.tree(Path(tree.root), tree.scope) for tree in before.trees)))
-        if not any(_moved_trees(*_by_root(before.trees, trees))) and all(
-            stamp_of(path) == stamp for path, stamp in before.watched.items()
-        ):
-            return ()
-        return differences(before, self.take(looks=looks))
+        return differences(before, self.take(looks=looks)) if has_moved(before, looks) else ()
 
     def _arguments(self, program: Path | None) -> tuple[FileFact, ...]:
         """The files that the command names beside the program: a script, a configuration, a model."""
@@ -184,8 +179,17 @@ def take_together(builds: Mapping[str, Provenance]) -> dict[str, Fingerprint]:
 def moved_together(builds: Mapping[str, Provenance], before: Mapping[str, Fingerprint]) -> tuple[str, ...]:
     """What moved of many builds since their fingerprints were taken, each thing once."""
     looks = Looks()
-    return tuple(
-        dict.fromkeys(line for name, build in builds.items() for line in build.moved_since(before[name], looks))
+    moved = {name: build for name, build in builds.items() if has_moved(before[name], looks)}
+    looks.scan_together(python for build in moved.values() if (python := build.python) is not None)
+    found = (line for name, build in moved.items() for line in differences(before[name], build.take(looks=looks)))
+    return tuple(dict.fromkeys(found))
+
+
+def has_moved(before: Fingerprint, looks: Looks) -> bool:
+    """Whether anything was touched, be it with the same content."""
+    trees = tuple(filter(None, (looks.tree(Path(tree.root), tree.scope) for tree in before.trees)))
+    return any(_moved_trees(*_by_root(before.trees, trees))) or any(
+        stamp_of(path) != stamp for path, stamp in before.watched.items()
     )
 
 
