@@ -8,12 +8,15 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from fakes.catalogue import catalogue
+from fakes.catalogue import catalogue, faults_of
 from fakes.fault import Fault
 from fakes.near import near
 from fakes.told import description, family
 
-USAGE = "usage: python -m fakes.faults [--json | --explain NAME]"
+USAGE = """usage: kvgate faults [decoder | provider | engine]   what the fakes can do wrong, a line for each
+       kvgate faults --explain NAME                  all there is to say about one
+       kvgate faults --json                          the same for programs"""
+_PLAYERS = ("decoder", "provider", "engine")
 
 
 def as_json(fault: Fault) -> dict[str, Any]:
@@ -80,6 +83,10 @@ def _main(argv: Sequence[str] | None) -> int:
     match words:
         case []:
             print(table(list(known.values())))
+        case [who] if who in _PLAYERS:
+            print(table(list(faults_of(who).values())))
+        case ["-h" | "--help"]:
+            print(USAGE)
         case ["--json"]:
             print(json.dumps([as_json(fault) for fault in known.values()], indent=1))
         case ["--explain", name] if name in known:

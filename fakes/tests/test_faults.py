@@ -142,7 +142,12 @@ def test_the_catalogue_at_a_shell(capsys):
     assert "did you mean kvshare-refuse" in capsys.readouterr().err
     assert main(["--explain", "tls-expired"]) == 0
     assert "cannot be left out" in capsys.readouterr().out
+    assert main(["provider"]) == 0
+    assert capsys.readouterr().out.count("\n") == len(faults_of("provider")) + 1
+    assert main(["--help"]) == 0
+    assert capsys.readouterr().out.startswith("usage: kvgate faults")
     assert main(["--what"]) == 2
+    assert capsys.readouterr().err.startswith("usage: kvgate faults")
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():
