@@ -98,7 +98,10 @@ def _selected(arguments: argparse.Namespace, kind: Kind) -> tuple[Scenario, ...]
     found = select(arguments.scenarios)
     fitting = tuple(each for each in found if each.under_test is kind)
     if not fitting:
-        raise UsageError(f"none of these {len(found)} scenarios puts a {kind} under test")
+        wanted = found[0].under_test
+        raise UsageError(
+            f"none of these {len(found)} scenarios puts a {kind} under test but a {wanted}: say --{wanted} CMD"
+        )
     if arguments.scenarios and len(fitting) < len(found) and not arguments.list:
         other = next(each for each in found if each.under_test is not kind)
         raise UsageError(f"{other.file} puts a {other.under_test} under test, not a {kind}")
@@ -142,8 +145,10 @@ def _options(arguments: argparse.Namespace) -> Options:
 
 def refuse_missing_command(build: Build, flag: str) -> None:
     """A command that is not there is the person's mistake, and said before anything is started."""
-    if shutil.which(build.command[0]) is None:
-        raise UsageError(f"{flag}: no such command: {build.command[0]}")
+    program = build.command[0]
+    if shutil.which(program) is None:
+        what = "no executable file" if Path(program).exists() else "no such command"
+        raise UsageError(f"{flag}: {what}: {program}")
 
 
 def refuse_bad_model(model: str | None) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -71,7 +72,8 @@ def words_of(command: str, flag: str) -> tuple[str, ...]:
 def _program_of(words: tuple[str, ...], kind: Kind) -> tuple[str, ...]:
     """The words that start it: a released server and a Python file that is no program itself are spelt out."""
     first = words[0]
-    if kind is Kind.DECODER and first.partition("==")[0] in NAMES and "/" not in first:
+    is_named = first.partition("==")[0] in NAMES or shutil.which(first) is None
+    if kind is Kind.DECODER and is_named and "/" not in first:
         return (*find_server(first).argv, *words[1:])
     if first.endswith(".py") and os.path.isfile(first) and not os.access(first, os.X_OK):
         return (sys.executable, *words)
