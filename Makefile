@@ -61,9 +61,10 @@ prove: bytecode
 real: bytecode
 	$(call stage,real set,KVGATE_REAL=1 $(BIN)/pytest harness gates -n $(WORKERS) -q -m real)
 
-# The whole campaign; a tenth of it is among the gates.
+# The whole campaigns; a tenth of each is among the gates.
 load: bytecode
 	$(call stage,load,$(BIN)/python -m gates.load)
+	$(call stage,state of 1 GiB,$(BIN)/python -m gates.large_state)
 
 bench: bytecode
 	$(BIN)/python -m harness.bench --write docs/benchmarks.md
