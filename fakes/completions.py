@@ -211,6 +211,7 @@ class _Run:
         if not step.attends:
             prompt = prompt[min(step.held, len(prompt) - 1) :]
         generation = made(prompt, reuse=params.cache_prompt and step.reuses and step.attends)
+        generation.overrun = step.overrun
         if step.spares_last:
             generation.spare_last()
         return generation

@@ -43,7 +43,7 @@ REPORTS = (
     Report("vllm-project/vllm#52234", True, True, ("engine-wrong-prefix",)),
     Report("LMCache/LMCache#4614", True, True),
     Report("vllm-project/vllm#46008", asks_provider=True),
-    Report("sgl-project/sglang#7147", True, why="mostly a request pattern: limits of 1 and 2, streamed and not"),
+    Report("sgl-project/sglang#7147", True),
     Report("ModelEngine-Group/unified-cache-management#1295", asks_provider=True),
     Report("sgl-project/sglang#29017", True, True),
     Report("sgl-project/sglang#29482", True, True, ("engine-refuse-connect",)),

@@ -53,6 +53,8 @@ class Generation:
         self.stop = Stop.NONE
         self.truncated = False
         """Whether the reply ended because the slot is full."""
+        self.overrun = 0
+        """So many tokens come behind the limit."""
         slot.keep(self.cached)
         first = slot.first_cell
         self._sums = model.sums(store.read(first, self.cached))
@@ -81,7 +83,7 @@ class Generation:
         """
         model, choose, start = self._model, self._next, len(self.predicted)
         room = self._slot.n_ctx - len(self._prompt) - start
-        wanted = room if n_predict < 0 else max(1, n_predict) - start
+        wanted = room if n_predict < 0 else max(1, n_predict) + self.overrun - start
         fed: list[bytes] = []
         for _ in range(min(n_tokens, wanted, room)):
             if self.predicted:

@@ -268,7 +268,7 @@ class Evaluation:
 
     `reuses`: what is held is not evaluated again. `attends`: else the slot is emptied, and only what it did not hold is
     evaluated. `spares_last`: where all is held, not even the last token is evaluated. `of_previous`: the answer is made
-    of the prompt before this one.
+    of the prompt before this one. `overrun`: so many tokens come behind the limit of the reply.
     """
 
     held: int
@@ -279,6 +279,7 @@ class Evaluation:
     attends: bool = True
     spares_last: bool = False
     of_previous: bool = False
+    overrun: int = 0
 
 
 @dataclass(frozen=True, slots=True)

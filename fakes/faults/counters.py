@@ -10,7 +10,7 @@ from typing import Any
 from fakes.effects import Reply
 from fakes.fault import Fault, Value, one_of, whole_number
 from fakes.point import Point
-from fakes.steps import Counted, Limits, Refuse, StreamEdit, StreamOut
+from fakes.steps import Counted, StreamEdit, StreamOut
 
 
 def lie(step: Counted, how: str) -> Counted:
@@ -104,16 +104,6 @@ def template_differs(reply: Reply) -> Reply:
     return _edited(reply, lambda body: body.__setitem__("prompt", "Well, " + body["prompt"]))
 
 
-def limits_checked(step: Limits) -> Limits:
-    """A completion whose `min_tokens` is more than its own limit is answered 500; every other one is served.
-
-    The decoder says plainly what is wrong. A correct router asks its prefill server for one token without the lower
-    bound that the client set, and lets the decoder have both of the client's limits.
-    """
-    why = f"min_tokens must be at most max_tokens ({step.n_min} > {step.n_max})"
-    return replace(step, decision=Refuse(500, why))
-
-
 def _edited(reply: Reply, edit: Callable[[Any], Any]) -> Reply:
     """The answer with its JSON changed in place; one that is an error stays as it is."""
     if reply.status != 200:
@@ -151,10 +141,6 @@ def _is_answer(reply: Reply) -> bool:
 
 def _has_usage(reply: Reply) -> bool:
     return _is_answer(reply) and b'"usage"' in reply.body
-
-
-def _is_beyond(step: Limits) -> bool:
-    return step.n_min is not None and step.n_max is not None and 0 <= step.n_max < step.n_min
 
 
 FAULTS = (
@@ -219,12 +205,5 @@ FAULTS = (
         reports=("vllm-project/vllm-ascend#13466", "ddvnguyen/llama.cpp#77"),
         ops=("apply-template",),
         fits=_is_answer,
-    ),
-    Fault(
-        "limits-checked",
-        Point.LIMITS,
-        limits_checked,
-        reports=("ModelEngine-Group/unified-cache-management#1295",),
-        fits=_is_beyond,
     ),
 )

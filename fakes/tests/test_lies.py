@@ -463,6 +463,19 @@ def test_limits_that_contradict_each_other(limits, status):
     assert stage.player.counts()["limits-checked"]["fired"] == (status == 500)
 
 
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_token_behind_the_limit(stream):
+    stage = _stage("limit-overrun,only=2")
+    body = CHAT | {"max_tokens": 1, "stream": stream, "stream_options": {"include_usage": True}}
+    counts = []
+    for _ in range(3):
+        job = stage.start("POST", "/v1/chat/completions", body)
+        last = job.events[-2] if stream else job.body
+        counts.append(last["usage"]["completion_tokens"])
+    assert counts == [1, 2, 1]
+    assert [len(entry["predicted"]) for entry in stage.journal.of("completion")] == counts
+
+
 def test_an_answer_that_comes_late_is_of_work_that_was_done():
     stage = _stage("reply-late=700,op=erase")
     stage.complete(PROMPT, n_predict=1, id_slot=0)
@@ -479,6 +492,7 @@ def _names(*tables):
 TESTED = _names(ADOPTS, MESSAGES, REUSES, FILES, SERVED, COUNTERS, ANSWERS) | {
     "answer-previous",
     "kvshare-adopt-any-id",
+    "limit-overrun",
     "limits-checked",
     "reply-late",
     "restore-dies-empty",
