@@ -23,7 +23,8 @@ from fakes.asked import SCOPE_HEADER
 from fakes.body import Body, integer, parse_body, string
 from fakes.catalogue import faults_of
 from fakes.effects import Flow, Reply
-from fakes.fault import Armed, FaultError, Player, When, parse_setting, read_when
+from fakes.fault import Armed, FaultError, Player, When
+from fakes.fault_setting import parse_setting, read_when
 from fakes.hold import Holds
 from fakes.http1 import Request
 from fakes.journal import Journal

@@ -8,7 +8,7 @@ cannot be forgotten, mistimed or silent.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol, TypeVar
@@ -304,82 +304,3 @@ class Player:
         told |= {"reached": one.reached, "fired": one.fired}
         self._journal.write("fault", name=one.fault.name, point=point.value, **told)
         return played
-
-
-_LIMIT = re.compile(r",(only|first|every|p|seed|op|slot|path|stream|text|scope)=([^,]*)$")
-
-
-def parse_setting(text: str, catalogue: Mapping[str, Fault]) -> Armed:
-    """`NAME[=VALUE]` and limits behind it (`,only=2,p=0.3,seed=7,op=PREFILL,slot=0`) as an armed fault.
-
-    FaultError says what is wrong with it.
-    """
-    limits: dict[str, str] = {}
-    rest = text
-    while (found := _LIMIT.search(rest)) is not None:
-        if limits.setdefault(found[1], found[2]) != found[2]:
-            raise FaultError(f"{text!r} says {found[1]} twice")
-        rest = rest[: found.start()]
-    name, equals, value = rest.partition("=")
-    fault = catalogue.get(name)
-    if fault is None:
-        raise FaultError(f"no fault is called {name!r}{near(name, catalogue)}")
-    _refuse_what_never_comes(fault, limits)
-    return Armed(fault, read_value(fault, value if equals else None), _limit(text, limits))
-
-
-def _refuse_what_never_comes(fault: Fault, limits: Mapping[str, str]) -> None:
-    """FaultError: a limit asks for something that no step at this point has, so the fault could never fire."""
-    lacking: tuple[str, ...] = () if fault.point.meets_a_request else ("path", "stream", "text", "scope")
-    if fault.point.who != "engine" and lacking:
-        lacking += ("op", "slot")
-    asked = [name for name in limits if name in lacking]
-    if asked:
-        raise FaultError(f"fault {fault.name} meets no request at {fault.point.value}, so {asked[0]}= would never hold")
-
-
-def read_when(texts: Mapping[str, str]) -> When:
-    """Which steps are meant, out of texts. FaultError: an unknown name, or a text that cannot be read."""
-    unknown = [name for name in texts if name not in _WHEN]
-    if unknown:
-        raise FaultError(f"no step has a {unknown[0]!r}{near(unknown[0], _WHEN)}")
-    slot = whole_number(0, 1 << 20)(texts["slot"]) if "slot" in texts else None
-    stream = one_of("yes", "no")(texts["stream"]) == "yes" if "stream" in texts else None
-    return When(texts.get("op"), slot, texts.get("path"), stream, texts.get("text"), texts.get("scope"))
-
-
-def read_value(fault: Fault, text: str | None) -> Any:
-    """The value of a fault out of its text, None where it was left out."""
-    if fault.value is None:
-        if text not in (None, "1"):
-            raise FaultError(f"fault {fault.name} takes no value, it was given {text!r}")
-        return None
-    if text is None:
-        if fault.value.default is None:
-            raise FaultError(f"fault {fault.name} needs a value: {fault.value.means}")
-        return fault.value.default
-    try:
-        return fault.value.read(text)
-    except FaultError as error:
-        raise FaultError(f"fault {fault.name}: {error}") from None
-
-
-_WHEN = ("op", "slot", "path", "stream", "text", "scope")
-
-
-def _limit(text: str, limits: Mapping[str, str]) -> Limit:
-    def number(name: str, low: int, high: int) -> int | None:
-        return whole_number(low, high)(limits[name]) if name in limits else None
-
-    try:
-        only, first, every = (number(name, 1, 1 << 40) for name in ("only", "first", "every"))
-        seed = number("seed", 0, 1 << 62) or 0
-        when = read_when({name: value for name, value in limits.items() if name in _WHEN})
-    except FaultError as error:
-        raise FaultError(f"fault {text}: {error}") from None
-    p = None
-    if "p" in limits:
-        if not re.fullmatch(r"0|1|[01]?\.\d{1,17}", limits["p"]) or float(limits["p"]) > 1:
-            raise FaultError(f"fault {text}: {limits['p']!r} is no probability from 0 to 1")
-        p = float(limits["p"])
-    return Limit(only, p, seed, first, every, when)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from fakes.fault import Armed, FaultError, parse_setting, read_value
+from fakes.fault import Armed, FaultError
+from fakes.fault_setting import parse_setting, read_value
 from fakes.near import near
 
 JOURNAL = "FAKE_JOURNAL"

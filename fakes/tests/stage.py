@@ -10,7 +10,8 @@ from fakes.api_error import ApiError
 from fakes.control import control
 from fakes.decoder import controlled, handle
 from fakes.effects import Await, ClientGone, Effect, Flow, Pause, Reply, SendShare, Sent, StartStream, Write
-from fakes.fault import Player, parse_setting
+from fakes.fault import Player
+from fakes.fault_setting import parse_setting
 from fakes.flags import parse_flags
 from fakes.http1 import Request
 from fakes.log import Log

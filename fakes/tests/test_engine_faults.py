@@ -23,7 +23,8 @@ from fakes.engine.steps import (
     Then,
     TokenStep,
 )
-from fakes.fault import Player, parse_setting
+from fakes.fault import Player
+from fakes.fault_setting import parse_setting
 from fakes.point import Point
 from wire.decode_legacy import TokenFrame, encode_piece, encode_token_frame
 

@@ -6,8 +6,8 @@ import pytest
 
 from fakes import fault_page
 from fakes.catalogue import catalogue, faults_of
-from fakes.fault import parse_setting
 from fakes.fault_reports import ASKED, REPORTS
+from fakes.fault_setting import parse_setting
 from fakes.tests import test_decoder_faults, test_lies, test_process_faults, test_provider, test_wire_faults
 from fakes.tests.running import REPOSITORY
 from fakes.told import family, told

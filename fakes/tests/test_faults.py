@@ -7,8 +7,9 @@ import sys
 import pytest
 
 from fakes.catalogue import catalogue, faults_of
-from fakes.fault import Armed, Fault, FaultError, Limit, Player, Value, parse_setting, read_value, whole_number
+from fakes.fault import Armed, Fault, FaultError, Limit, Player, Value, whole_number
 from fakes.fault_list import main
+from fakes.fault_setting import parse_setting, read_value
 from fakes.point import Point
 from fakes.settings import armed_faults
 from fakes.tests.running import REPOSITORY

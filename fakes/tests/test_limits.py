@@ -3,7 +3,8 @@
 import pytest
 
 from fakes.catalogue import catalogue
-from fakes.fault import FaultError, parse_setting
+from fakes.fault import FaultError
+from fakes.fault_setting import parse_setting
 from fakes.tests.stage import Stage
 
 RIVER = {"prompt": "tell me of the river", "n_predict": 2}
