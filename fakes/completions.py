@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from fakes.api_error import ApiError
-from fakes.body import Body, integer, parse_body
+from fakes.body import Body, integer, parse_body, type_name
 from fakes.deciding import carry_out
 from fakes.effects import END_STREAM, ClientGone, Effect, Flow, Pause, Reply, StartStream, Write
 from fakes.generation import Generation, Stop
@@ -75,6 +75,11 @@ def _names(machine: Machine) -> Names:
 
 def _choices(body: Body, machine: Machine) -> int:
     return integer(body, "n", 1, 1, machine.shape.n_slots)
+
+
+def _flat(value: object) -> object:
+    """What a journal can hold, however deep a body is nested."""
+    return type_name(value) if isinstance(value, list | dict) else value
 
 
 @dataclass(slots=True)
@@ -391,7 +396,7 @@ class _Run:
             "completion",
             endpoint=self.completion.request.path,
             stream=self.params.stream,
-            id_slot=body.get("id_slot"),
+            id_slot=_flat(body.get("id_slot")),
             served_slot=self.entry.served_slot,
             cache_prompt=body.get("cache_prompt"),
             prompt_tokens=self.prompt.tokens.tolist(),

@@ -5,8 +5,10 @@ from __future__ import annotations
 from array import array
 from typing import Any
 
+import orjson
+
 from fakes.api_error import ApiError
-from fakes.body import string
+from fakes.body import string, type_name
 from fakes.tokenizer import TURN_END, TURN_START, Tokenizer
 
 
@@ -56,9 +58,10 @@ def _part(part: object) -> str:
 
 
 def _shown(value: object) -> str:
-    import json
-
-    return json.dumps(value, ensure_ascii=False)[:200]
+    try:
+        return orjson.dumps(value).decode()[:200]
+    except orjson.JSONEncodeError:
+        return type_name(value)  # what was read is nested deeper than can be written
 
 
 class Prompt:

@@ -1,5 +1,6 @@
 """Completions in all three forms, on a decoder without a socket."""
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -340,3 +341,20 @@ def test_the_log_of_a_repeated_prompt(stage):
         "I slot      release: id  0 | task 1 | stop processing: n_tokens = ",
     ):
         assert wanted in text
+
+
+@pytest.mark.parametrize(
+    "path", ["/completion", "/v1/chat/completions", "/v1/chat/completions/input_tokens", "/tokenize"]
+)
+@pytest.mark.parametrize(
+    "field", ["id_slot", "prompt", "messages", "content", "stop", "logit_bias", "stream_options", "n"]
+)
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]")])
+def test_what_is_nested_deeply_is_answered(stage, path, field, opening, closing):
+    body = {"prompt": "a", "messages": [{"role": "user", "content": "a"}], "content": "a", "n_predict": 1}
+    body.pop(field, None)
+    deep = opening * 500 + "1" + closing * 500
+    status, answer = stage.post(path, (orjson.dumps(body).decode()[:-1] + f', "{field}": {deep}}}').encode())
+    assert status in (200, 400, 500)
+    assert status == 200 or answer["error"]["message"]
+    orjson.dumps([entry for entry in stage.journal.entries if entry["event"] == "completion"])
