@@ -19,7 +19,7 @@ NEW := $(BIN)/kvgate-router
 # Runs a stage and says how long it took.
 stage = @printf '\n== %s\n' '$(1)'; start=$$SECONDS; $(2); printf '== %s: %s s\n' '$(1)' "$$((SECONDS - start))"
 
-.PHONY: venv bytecode run test lint unit gates proof prove real load bench clean
+.PHONY: venv bytecode run test lint unit gates proof prove real load fuzz bench clean
 
 venv: .venv/made
 
@@ -65,6 +65,12 @@ real: bytecode
 load: bytecode
 	$(call stage,load,$(BIN)/python -m gates.load)
 	$(call stage,state of 1 GiB,$(BIN)/python -m gates.large_state)
+
+# Ten thousand malformed inputs for each protocol; a tenth of it is among the gates.
+fuzz: bytecode
+	$(call stage,fuzz of the fake decoder,$(BIN)/python -m gates.fuzz.http --count 10000)
+	$(call stage,fuzz of the router,$(BIN)/python -m gates.fuzz.http --count 10000 --against router)
+	$(call stage,fuzz of the Hydra codecs and the fake engine,$(BIN)/python -m gates.fuzz.hydra --count 10000)
 
 bench: bytecode
 	$(BIN)/python -m harness.bench --write docs/benchmarks.md
