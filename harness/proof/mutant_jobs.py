@@ -69,12 +69,18 @@ class MutantJobs:
     full: bool
 
     def pairs(self) -> Iterator[tuple[Mutant, Scenario]]:
-        """In the full cross every mutant meets every scenario, else only those that it is meant for."""
-        for mutant in self.mutants:
-            for scenario in self.scenarios:
-                wanted = self.full or mutant.is_meant_for(scenario.suite, scenario.name)
-                if wanted and mutant.replaces is not Replaces.HARNESS:
-                    yield mutant, scenario
+        """In the full cross every mutant meets every scenario, else only those that it is meant for.
+
+        Mutants of few scenarios come first: each has to be seen somewhere anyway, and what they turn red needs no run
+        of a mutant that is meant for whole suites.
+        """
+        met = [(mutant, self._met_by(mutant)) for mutant in self.mutants if mutant.replaces is not Replaces.HARNESS]
+        for mutant, scenarios in sorted(met, key=lambda each: len(each[1])):
+            for scenario in scenarios:
+                yield mutant, scenario
+
+    def _met_by(self, mutant: Mutant) -> list[Scenario]:
+        return [each for each in self.scenarios if self.full or mutant.is_meant_for(each.suite, each.name)]
 
     def job(self, mutant: Mutant | None, scenario: Scenario) -> ScenarioJob:
         """The run of `scenario` on a mutant, or on the good build where `mutant` is None."""
