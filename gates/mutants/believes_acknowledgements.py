@@ -12,6 +12,7 @@ SUITES = (
     "router_reports/b05_rows_that_a_reset_threw_away_are_missed",
     "router_reports/b27_a_pin_that_is_ignored_is_noticed",
     "hydra_router/not_used",
+    "router_invariants/i02_an_acknowledgement_is_no_evidence",
 )
 
 

@@ -15,6 +15,20 @@ SUITES = (
     "router_reports/b17_a_lower_limit_reaches_the_decoder_alone",
     "hydra_router",
     "router_load",
+    "router_invariants/i04_one_token_at_least_is_evaluated",
+    "router_invariants/i09_a_slot_is_cleared_after_a_refused_adopt",
+    "router_invariants/i12_a_dead_provider_frees_the_other_leg",
+    "router_invariants/i13_a_restore_that_is_never_answered",
+    "router_invariants/i20_the_decoder_that_served_is_named",
+    "router_invariants/i23_a_stream_holds_its_slot_to_its_end",
+    "router_invariants/i24_room_goes_to_nobody_while_a_writer_may_write",
+    "router_invariants/i26_the_same_as_from_the_decoder_alone",
+    "router_invariants/i28_a_next_turn_goes_where_its_prefix_is",
+    "router_invariants/i28_warm_is_what_lives_in_this_process",
+    "router_invariants/i34_leaving_not_streamed",
+    "router_invariants/i34_leaving_restore",
+    "router_invariants/i34_leaving_share",
+    "router_invariants/i46_a_large_state_gets_through",
 )
 
 

@@ -15,6 +15,11 @@ SUITES = (
     "hybrid_e2e/kv_share",
     "router_reports/b03_answers_of_a_poisoned_decoder_are_marked",
     "router_reports/b15_a_prefill_that_leaves_nothing_is_told_at_once",
+    "router_invariants/i03_rows_are_compared_before_the_first_token",
+    "router_invariants/i05_a_prefill_by_the_decoder_is_named",
+    "router_invariants/i06_a_second_payment_is_told",
+    "router_invariants/i09_a_slot_is_cleared_after_a_refused_adopt",
+    "router_invariants/i12_a_dead_provider_frees_the_other_leg",
 )
 
 

@@ -10,6 +10,7 @@ from router.config import Config
 SUITES = (
     "hybrid_route/short_prompt",
     "hydra_router/small",
+    "router_invariants/i01_counts_add_up",
 )
 
 

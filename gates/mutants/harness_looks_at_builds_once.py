@@ -1,8 +1,8 @@
 """A build that changes while it is tested is not noticed."""
 
-from harness.proof.provenance import Provenance
+from harness.proof import provenance
 
 REPLACES = "harness"
 TESTS = ("harness/proof/tests/test_provenance.py",)
 
-Provenance.moved_since = lambda self, before: ()  # type: ignore[method-assign]
+provenance.has_moved = lambda before, looks: False

@@ -7,6 +7,8 @@ from router.exchange import Exchange
 SUITES = (
     "hybrid_route/restore_refused",
     "router_reports/b03_answers_of_a_poisoned_decoder_are_marked",
+    "router_invariants/i09_a_slot_is_cleared_after_a_refused_adopt",
+    "router_invariants/i12_a_dead_provider_frees_the_other_leg",
 )
 
 

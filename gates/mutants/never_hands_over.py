@@ -24,6 +24,16 @@ SUITES = (
     "router_reports/b27_a_pin_that_is_ignored_is_noticed",
     "hydra_router",
     "router_load",
+    "router_invariants/i01_counts_add_up",
+    "router_invariants/i02_an_acknowledgement_is_no_evidence",
+    "router_invariants/i06_one_prefill_is_enough",
+    "router_invariants/i11_answers_hold_nothing_of_others",
+    "router_invariants/i17_what_no_decoder_has_seen_may_go_to_another",
+    "router_invariants/i21_every_count_comes_back_to_zero",
+    "router_invariants/i25_limits_govern_the_whole_answer",
+    "router_invariants/i27_the_slot_that_was_filled_is_the_one_that_serves",
+    "router_invariants/i41_greedy_answers_are_the_decoders_own",
+    "router_invariants/i35_leaving_in_the_handoff_window",
 )
 
 

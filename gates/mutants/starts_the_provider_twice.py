@@ -13,6 +13,8 @@ SUITES = (
     "router_invariants/i19_an_answer_that_is_the_requests_own_is_not_tried_again",
     "router_reports/b11_an_overloaded_prefill_server_is_named",
     "router_reports/b23_a_prefill_whose_end_is_lost_is_not_bought_again",
+    "router_invariants/i06_a_second_payment_is_told",
+    "router_invariants/i06_one_prefill_is_enough",
 )
 
 

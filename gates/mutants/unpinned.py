@@ -12,6 +12,7 @@ SUITES = (
     "hydra_router/warm",
     "hydra_router/state_put",
     "hydra_router/small",
+    "router_invariants/i27_the_slot_that_was_filled_is_the_one_that_serves",
 )
 
 
