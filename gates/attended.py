@@ -12,7 +12,7 @@ from harness.plan import Folders, Options
 from harness.profiles import KVGATE_ROUTER, Build
 from harness.record import Record
 from harness.run import Run
-from harness.scenario import load
+from harness.scenario_file import load
 from harness.session import Session
 
 Attend = Callable[[Run, Coroutine[Any, Any, None]], Awaitable[None]]

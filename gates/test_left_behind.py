@@ -9,7 +9,7 @@ from gates.commands import ROOT, kvgate
 from harness.profiles import KVGATE_ROUTER, Build
 from harness.result import Status
 from harness.runner import Session, run_scenario
-from harness.scenario import load
+from harness.scenario_file import load
 
 SCENARIO = ROOT / "scenarios" / "hybrid_route" / "short_prompt.yaml"
 PROXY = (sys.executable, "-m", "gates.peers.leaky_router")

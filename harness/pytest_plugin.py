@@ -30,7 +30,8 @@ from harness.proof.contenders import build_of
 from harness.real import wheel
 from harness.result import CheckResult, ScenarioResult, Status
 from harness.runner import run_scenario
-from harness.scenario import Kind, Scenario, load
+from harness.scenario import Kind, Scenario
+from harness.scenario_file import load
 from harness.selection import select
 from harness.session import Session
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.checks.shape import EXPECTED, CheckShape
-from harness.scenario import shape
+from harness.scenario_shape import shape
 
 VERSION = 1
 """Within a version keys are added and never renamed, removed or given another meaning."""

@@ -8,7 +8,8 @@ from pathlib import Path
 import harness
 from harness.errors import UsageError
 from harness.near import did_you_mean
-from harness.scenario import Scenario, find
+from harness.scenario import Scenario
+from harness.scenario_file import find
 
 
 def scenarios_folder() -> Path:

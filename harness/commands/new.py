@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from harness.errors import UsageError
-from harness.scenario import find, load
+from harness.scenario_file import find, load
 
 _TEMPLATE = """\
 scenario: {claim}

@@ -6,7 +6,7 @@ import pytest
 
 from harness.errors import HarnessError, ScenarioError
 from harness.hydra_client import HydraClient
-from harness.scenario import load
+from harness.scenario_file import load
 from harness.steps.blob_forms import BlobForm, reshaped
 from wire.blob import BlobV1, RawKv, StateBlob, encode_blob
 from wire.blob_forms import read_for_decode, read_for_put

@@ -12,7 +12,8 @@ from harness.interventions import Hold, Leave, Send, Start, Until
 from harness.record import Done, Record
 from harness.reference import Prepared
 from harness.result import Status
-from harness.scenario import NextTurn, NoPrompt, TextPrompt, load
+from harness.scenario import NextTurn, NoPrompt, TextPrompt
+from harness.scenario_file import load
 from harness.tests.records import check
 
 GOOD = """scenario: what is done meanwhile

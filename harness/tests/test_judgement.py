@@ -8,7 +8,7 @@ from harness.judgement import judge_all
 from harness.profiles import KVGATE_ROUTER, Build
 from harness.record import Event
 from harness.result import Status
-from harness.scenario import load
+from harness.scenario_file import load
 from harness.tests.records import GOOD, event, journal
 
 BUILD = Build("build", ("router",), KVGATE_ROUTER)

@@ -2,10 +2,11 @@
 
 import pytest
 
-from harness import fake_faults, scenario, schema
+from harness import fake_faults, scenario_shape, schema
 from harness.errors import ScenarioError, UsageError
 from harness.fake_faults import FaultNames
-from harness.scenario import SamePrompt, SizedPrompt, find, load
+from harness.scenario import SamePrompt, SizedPrompt
+from harness.scenario_file import find, load
 
 GOOD = """\
 scenario: a claim
@@ -26,7 +27,7 @@ checks:
 def faults(monkeypatch):
     """The fakes' list is a process of theirs; here it is laid down."""
     names = FaultNames({"kvshare-refuse": "decoder", "kvshare-short": "provider"})
-    monkeypatch.setattr(scenario, "known_faults", lambda: names)
+    monkeypatch.setattr(scenario_shape, "known_faults", lambda: names)
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ScenarioError
-from harness.scenario import Scenario, load
+from harness.scenario import Scenario
+from harness.scenario_file import load
 from harness.steps.prompt_parts import EarlierPart, FreshPart
 from harness.steps.spec import Action, Complete, Damage, Restart, SlotAction, files_made
 

@@ -11,7 +11,8 @@ from harness.proof.mutants import Mutant, Replaces
 from harness.proof.outcome_cache import OutcomeCache
 from harness.proof.proof_queue import ProofQueue
 from harness.result import CheckResult, ScenarioResult, Status
-from harness.scenario import Kind, load
+from harness.scenario import Kind
+from harness.scenario_file import load
 
 OK, FAIL, ERROR = Status.OK, Status.FAIL, Status.ERROR
 SCENARIO = """
