@@ -190,8 +190,10 @@ def plain(frame):
 
 @pytest.mark.parametrize("setting", [*WHOLE, *STREAMED])
 def test_a_request_that_it_is_not_meant_for_is_left_alone(decoder, setting):
-    if setting.startswith("connect"):
-        pytest.skip("a connection is for no request yet")
+    if setting.startswith("connect"):  # a connection is for no request yet
+        refused = decoder.control("POST", "/faults", {"set": [f"{setting},op=completion"]})
+        assert "meets no request at decoder.accept" in refused["error"]["message"]
+        return
     arm(decoder, f"{setting},op=completion,slot=1")
     assert stable(send(decoder, TOKENIZE)) == stable(send(decoder, TOKENIZE))
     assert send(decoder, STREAM).text
