@@ -105,7 +105,7 @@ def base_env(part: str, folders: Folders) -> dict[str, str]:
 def fake_decoder_argv(spec: DecoderSpec, who: str, folders: Folders, options: Options, seed: int) -> list[str]:
     """llama-server's flags and the fake's own."""
     return [
-        *decoder_flags(spec, spec.model or TOY, folders, options),
+        *decoder_flags(spec, options.model or spec.model or TOY, folders, options),
         *("--journal", str(folders.evidence / f"{who}.jsonl")),
         *("--control", str(folders.scratch / f"{who}.sock")),
         *(word for fault in spec.faults for word in ("--fault", _seeded(fault, seed))),
@@ -122,7 +122,7 @@ def decoder_flags(spec: DecoderSpec, model: str, folders: Folders, options: Opti
     """The flags of a decoder as the scenario wants it: explicit slots, no host-memory cache."""
     slot_save = ("--slot-save-path", str(folders.slots)) if spec.slot_save else ()
     return [
-        *("-m", options.model or model, "--host", "127.0.0.1", "--port", "0"),
+        *("-m", model, "--host", "127.0.0.1", "--port", "0"),
         *("--parallel", str(spec.slots), "--cache-ram", "0", *slot_save),
         *spec.args,
         *options.decoder_args,
