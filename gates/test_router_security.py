@@ -1,6 +1,7 @@
 """Attacks on a running router: who may use it, what a client reaches through it, what it tells, what it endures."""
 
 import asyncio
+import gzip
 import json
 import os
 import re
@@ -372,6 +373,29 @@ def test_bodies_and_heads_have_limits(session, stage):
         assert (await status_of(router.url, data=deep))[0] in (200, 400)
         assert (await router.ask(body(1))).status == 200
         assert "Traceback" not in router.log
+
+    session.run(run())
+
+
+def test_a_compressed_body_is_refused_and_an_expected_one_is_asked_for(session, stage):
+    """What a body unpacks to is known too late; a client that waits for the word to go on gets it, within the limit."""
+
+    async def run():
+        decoder = await stage.fake()
+        router = await stage.router("--decoder", decoder.url, "--max-body", "4096")
+        bomb = gzip.compress(b" " * 1_000_000)
+        for encoding in ("gzip", "deflate", "br"):
+            answer = await said_raw(
+                router.port,
+                post(b"Content-Encoding: %s\r\nContent-Length: %d\r\n" % (encoding.encode(), len(bomb)), bomb),
+            )
+            assert answer.split()[1] in (b"400", b"415"), answer[:100]
+        asked = json.dumps(body(1)).encode()
+        expects = b"Expect: 100-continue\r\nContent-Length: %d\r\n"
+        assert (await said_raw(router.port, post(expects % len(asked)))).startswith(b"HTTP/1.1 100 Continue\r\n\r\n")
+        assert (await said_raw(router.port, post(expects % 5000))).split()[1] == b"413"
+        assert (await status_of(router.url, headers={"Expect": "100-continue"}, data=asked))[0] == 200
+        await router.shows(GAUGES)
 
     session.run(run())
 

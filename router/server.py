@@ -152,8 +152,12 @@ class Front:
         return response
 
     async def _body(self, client: BaseRequest, deadline: Deadline) -> bytes:
-        """Refusal: 413 too large, 408 too slow, 400 cut off."""
+        """Refusal: 413 too large, 415 compressed, 408 too slow, 400 cut off."""
         limit = self._config.max_body
+        encoding = client.headers.get("Content-Encoding", "identity")
+        if encoding.lower() != "identity":
+            # How large it is would be known only when it is too late.
+            raise Refusal(415, "invalid_request_error", "a compressed request body is not taken: send it as it is")
         too_large = Refusal(413, "invalid_request_error", f"the request body is larger than {limit} bytes")
         if client.content_length is not None and client.content_length > limit:
             raise too_large
@@ -174,6 +178,8 @@ class Front:
         """A body that is still on its way; what is beyond `limit` is not waited for."""
         parts: list[bytes] = []
         size = 0
+        if client.headers.get("Expect", "").lower() == "100-continue" and client.transport is not None:
+            client.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         while not client.content.at_eof() and size <= limit:
             async with asyncio.timeout(deadline.cut(self._config.timeouts.stream)):
                 parts.append(await client.content.readany())
