@@ -230,7 +230,8 @@ class _Run:
         while True:
             slot.n_prompt_processed = self.timings.prompt_n = generation.evaluated
             if params.stream and params.return_progress:
-                yield Write([self.form.progress(self._progress(generation), len(self.prompt.tokens))])
+                timings = self.timings.so_far(machine.clock_ns()) if params.timings_per_token else None
+                yield Write([self.form.progress(self._progress(generation), len(self.prompt.tokens), timings)])
             if not generation.prompt_left:
                 return generation
             batch = min(generation.prompt_left, machine.options.batch_size or 1)

@@ -87,7 +87,7 @@ class Form:
     def last(self, outcome: Outcome) -> list[bytes]:
         raise NotImplementedError
 
-    def progress(self, numbers: Mapping[str, Any], n_prompt: int) -> bytes:
+    def progress(self, numbers: Mapping[str, Any], n_prompt: int, timings: _Told = None) -> bytes:
         raise NotImplementedError
 
 
@@ -112,8 +112,9 @@ class NativeForm(Form):
             frame["completion_probabilities"] = [told]
         return _event(frame)
 
-    def progress(self, numbers: Mapping[str, Any], n_prompt: int) -> bytes:
-        return _event(self._partial("", 0, 0, n_prompt) | {"prompt_progress": numbers})
+    def progress(self, numbers: Mapping[str, Any], n_prompt: int, timings: _Told = None) -> bytes:
+        more = {} if timings is None else {"timings": timings}
+        return _event(self._partial("", 0, 0, n_prompt) | more | {"prompt_progress": numbers})
 
     def last(self, outcome: Outcome) -> list[bytes]:
         return [_event(self._cut(self._full(outcome, "", [])))]
@@ -181,8 +182,9 @@ class OpenAiForm(Form):
         answer["timings"] = outcomes[0].timings
         return answer
 
-    def progress(self, numbers: Mapping[str, Any], n_prompt: int) -> bytes:
-        return self._frame(self._delta(None, None), b',"prompt_progress":' + to_json(numbers))
+    def progress(self, numbers: Mapping[str, Any], n_prompt: int, timings: _Told = None) -> bytes:
+        more = b"" if timings is None else b',"timings":' + to_json(timings)
+        return self._frame(self._delta(None, None), more + b',"prompt_progress":' + to_json(numbers))
 
     def piece(
         self, text: str, token: int, n_predicted: int, n_prompt: int, timings: _Told = None, told: _Told = None

@@ -28,6 +28,12 @@ class Timings:
         """Covers all tokens but the first."""
         return _milliseconds(self.end_ns - self.first_ns if self.predicted_n > 1 else 0)
 
+    def so_far(self, now_ns: int) -> dict[str, Any]:
+        """The object while the prompt is evaluated: what has not begun took no time."""
+        self.first_ns = self.end_ns = now_ns
+        found = self.to_json() | {"predicted_ms": 0.0}
+        return found if self.prompt_n else found | {"prompt_ms": 0.0, "prompt_per_second": 0.0}
+
     def to_json(self) -> dict[str, Any]:
         """The object, with the rates that leave out the first token."""
         prompt_ms, predicted_ms, steps = self.prompt_ms, self.predicted_ms, self.predicted_n - 1

@@ -14,7 +14,8 @@ RANDOM_SEED = 4294967295
 """No seed: the toy model's own, greedy choice, which is the same each time."""
 CHAT_LOGPROBS = 20
 _INT_MIN = -(1 << 31)
-_CHOOSING = frozenset(("logit_bias", "n_probs", "seed", "temperature", "top_k", "post_sampling_probs"))
+_CHOOSING = frozenset(("logit_bias", "n_probs", "seed", "post_sampling_probs"))
+"""Without any of these, temperature and `top_k` change nothing."""
 _PLAIN = Wish()
 
 

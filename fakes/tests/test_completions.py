@@ -358,3 +358,16 @@ def test_what_is_nested_deeply_is_answered(stage, path, field, opening, closing)
     assert status in (200, 400, 500)
     assert status == 200 or answer["error"]["message"]
     orjson.dumps([entry for entry in stage.journal.entries if entry["event"] == "completion"])
+
+
+def test_progress_tells_the_time_so_far_where_each_token_does():
+    stage = Stage("-b", "16")
+    body = {"prompt": [300] * 20, "n_predict": 1, "stream": True, "return_progress": True, "timings_per_token": True}
+    first, second, *_, last = stage.start("POST", "/completion", body).events
+    assert (first["timings"]["prompt_n"], first["timings"]["prompt_ms"], first["timings"]["predicted_ms"]) == (
+        0,
+        0.0,
+        0.0,
+    )
+    assert second["timings"]["prompt_n"] == 16
+    assert 0 < second["timings"]["prompt_ms"] < last["timings"]["prompt_ms"]

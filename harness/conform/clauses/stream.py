@@ -65,6 +65,12 @@ async def timings_per_token(t: Target) -> None:
         expect(frame, {"timings": {"predicted_n": int, "prompt_n": 8}}, "a frame")
 
 
+async def timings_of_progress(t: Target) -> None:
+    """With both, progress frames have timings too, which begin at nothing."""
+    first, *_ = await _frames(t, return_progress=True, timings_per_token=True)
+    expect(first, {"prompt_progress": {"processed": 0}, "timings": {"prompt_n": 0, "prompt_ms": 0.0, "predicted_n": 0}})
+
+
 async def no_timings(t: Target) -> None:
     """Without it only the last has."""
     *frames, last = await _frames(t)
@@ -176,6 +182,7 @@ CLAUSES: tuple[Clause, ...] = (
         no_done,
         same_text,
         timings_per_token,
+        timings_of_progress,
         no_timings,
         probabilities,
         last_obeys_fields,
