@@ -165,3 +165,12 @@ def test_only_the_full_cross_leaves_a_mutants_own_suites(queue_of):
     elsewhere = Mutant("m", Path("/src/m.py"), "x", ("another",))
     assert drain(queue_of(elsewhere)) == [BASE]
     assert drain(queue_of(elsewhere, full=True, ground="g2")) == [BASE, "m"]
+
+
+def test_a_mutant_of_one_scenario_is_run_before_one_that_is_meant_for_the_whole_suite(tmp_path, scenario):
+    (tmp_path / "suite" / "two.yaml").write_text(SCENARIO)
+    scenarios = [scenario, load(tmp_path / "suite" / "two.yaml")]
+    narrow = Mutant("narrow", Path("/src/narrow.py"), "x", ("suite/two",))
+    jobs = MutantJobs((mutant("broad"), narrow), scenarios, {}, tmp_path / "run", full=False)
+    found = [(each.name, met.name) for each, met in jobs.pairs()]
+    assert found == [("narrow", "two"), ("broad", "one"), ("broad", "two")]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.proof.provenance import Provenance
+from harness.proof.provenance import Provenance, moved_together, take_together
 
 
 def git(tree: Path, *arguments: str) -> None:
@@ -257,3 +257,27 @@ def test_a_program_that_serves_instead_of_telling_its_version_is_ended(tree, mon
     assert provenance(tree).take(with_version=True).version is None
     with pytest.raises(ProcessLookupError):
         os.kill(int(marker.read_text()), 0)
+
+
+def test_builds_looked_at_together_are_known_as_if_each_were_alone(tree):
+    (tree / "other.py").write_text("import acme_router.table\n")
+    builds = {
+        "one": provenance(tree),
+        "other": provenance(tree, sys.executable, "other.py"),
+        "git": provenance(tree, "git"),
+    }
+    assert take_together(builds) == {name: build.take() for name, build in builds.items()}
+
+
+def test_what_moved_under_several_builds_is_said_once(tree):
+    (tree / "other.py").write_text("print()\n")
+    git(tree, "add", "other.py")
+    git(tree, "commit", "-qm", "second")
+    builds = {"one": provenance(tree), "again": provenance(tree), "other": provenance(tree, sys.executable, "other.py")}
+    before = take_together(builds)
+    assert moved_together(builds, before) == ()
+    (tree / "acme_router" / "table.py").write_text("ROWS = 3\n")
+    moved = moved_together(builds, before)
+    assert len(moved) == len(set(moved))
+    assert [line for line in moved if "table.py changed" in line]
+    assert not [line for line in moved if "other.py" in line]
