@@ -236,7 +236,7 @@ class _Run:
                 return generation
             batch = min(generation.prompt_left, machine.options.batch_size or 1)
             if machine.options.prefill_tps:
-                yield Pause(batch / machine.options.prefill_tps)
+                yield Pause(machine.seconds(batch, machine.options.prefill_tps))
             elif generation.evaluated:
                 yield Pause(0)
             generation.evaluate(batch)
@@ -252,8 +252,8 @@ class _Run:
         machine, params = self.machine, self.params
         self.predicted = generation.predicted
         self.timings.first_ns = machine.clock_ns()
-        pause = 1 / machine.options.decode_tps if machine.options.decode_tps else 0.0
-        at_once = 1 if pause or params.stop or params.timings_per_token else TOKENS_AT_ONCE
+        rate = machine.options.decode_tps
+        at_once = 1 if rate or params.stop or params.timings_per_token else TOKENS_AT_ONCE
         parts: list[str] = []
         while True:
             tokens = generation.take(1 if machine.holds.is_held(Point.TOKEN) else at_once, params.n_predict)
@@ -267,8 +267,8 @@ class _Run:
             if self.stop is not Stop.NONE:
                 return "".join(parts)
             yield from self._flush()
-            if pause or len(self.predicted) % BREATH == 0:
-                yield Pause(pause)
+            if rate or len(self.predicted) % BREATH == 0:
+                yield Pause(machine.seconds(1, rate))
 
     def _parts(self, tokens: list[int], text: TextOut) -> list[str]:
         """The text of these tokens, as it may go out; for a stream as frames too."""

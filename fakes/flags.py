@@ -12,6 +12,7 @@ from typing import Any
 
 from fakes.builds import build_of
 from fakes.cache_types import TYPE_IDS
+from fakes.pace import NO_JITTER, Jitter, read_jitter
 
 
 class FlagError(Exception):
@@ -61,6 +62,9 @@ class Options:
     prefill_tps: float = 0.0
     decode_tps: float = 0.0
     load_seconds: float = 0.0
+    slow_down: float = 0.0
+    jitter: Jitter = NO_JITTER
+    jitter_seed: int = 1
     fake_version: str = "b11434"
 
 
@@ -123,6 +127,9 @@ FLAGS = (
     Flag(("--prefill-tps",), "fraction", "prefill_tps", shown="TOKENS_PER_SECOND"),
     Flag(("--decode-tps",), "fraction", "decode_tps", shown="TOKENS_PER_SECOND"),
     Flag(("--load-seconds",), "fraction", "load_seconds", shown="SECONDS"),
+    Flag(("--slow-down",), "fraction", "slow_down", shown="SHARE"),
+    Flag(("--jitter",), "jitter", "jitter", shown="KIND:SIZE"),
+    Flag(("--jitter-seed",), "whole", "jitter_seed", shown="SEED"),
     Flag(("--fake-version",), "build", "fake_version", shown="BUILD"),
     # Accepted, and without effect on what a client sees.
     Flag(("-t", "--threads"), "whole", shown="N"),
@@ -199,8 +206,8 @@ def _read(kind: str, text: str) -> Any:
         return tuple(filter(None, text.split(",")))
     if kind == "key-file":
         return _key_file(text)
-    if kind == "build":
-        _check_build(text)
+    if kind in ("build", "jitter"):
+        return _own(kind, text)
     if kind == "cache-type" and text not in TYPE_IDS:
         raise FlagError(f"Unsupported cache type: {text}")
     return text
@@ -226,9 +233,12 @@ def _fraction(text: str) -> float:
     return value
 
 
-def _check_build(text: str) -> None:
+def _own(kind: str, text: str) -> Any:
     try:
+        if kind == "jitter":
+            return read_jitter(text)
         build_of(text)
+        return text
     except ValueError as error:
         raise FlagError(str(error)) from None
 

@@ -21,6 +21,7 @@ from fakes.http1 import Request
 from fakes.journal import Journal
 from fakes.log import Level, Log
 from fakes.model import ToyModel
+from fakes.pace import Pace
 from fakes.point import Point
 from fakes.prompt_cache import PromptCache
 from fakes.scheduler import Scheduler, Task
@@ -118,6 +119,7 @@ class Machine:
         self.store = RowStore(spec.layers, spec.row_bytes, n_cells, k_type, v_type)
         self.slots = [Slot(i, i * self.shape.n_ctx_slot, self.shape.n_ctx_slot) for i in range(self.shape.n_slots)]
         self.scheduler = Scheduler(self.slots, options.slot_prompt_similarity, self._started)
+        self.pace = Pace(options.slow_down, options.jitter, options.jitter_seed)
         self.prompt_cache = PromptCache(options.cache_ram)
         self.counters = Counters()
         self._n_tasks = 0
@@ -145,6 +147,10 @@ class Machine:
     @property
     def build_info(self) -> str:
         return f"{self.options.fake_version}-fake"
+
+    def seconds(self, n_tokens: int, rate: float) -> float:
+        """What so much work takes now."""
+        return self.pace.seconds(n_tokens, rate, sum(slot.is_busy for slot in self.slots)) if rate else 0.0
 
     def task_id(self) -> int:
         """Numbers grow by one for everything that goes through the queue."""
