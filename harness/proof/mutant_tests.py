@@ -53,10 +53,10 @@ def _pass_without(mutants: Sequence[Mutant], folder: Path) -> bool:
     root, _ = mutants[0].module
     tests = dict.fromkeys(test for mutant in mutants for test in mutant.tests)
     name = mutants[0].name if len(mutants) == 1 else "harness"
-    return _pytest(root, tests, folder / f"{name}-without.log") == _PASSED
+    return _pytest(root, tests, folder / f"{name}-without.log", _DEADLINE_S * len(mutants)) == _PASSED
 
 
-def _pytest(root: Path, words: Iterable[str], log: Path) -> int:
+def _pytest(root: Path, words: Iterable[str], log: Path, deadline_s: float = _DEADLINE_S) -> int:
     path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
     command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words)
     with log.open("wb") as output:
@@ -68,7 +68,7 @@ def _pytest(root: Path, words: Iterable[str], log: Path) -> int:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                timeout=_DEADLINE_S,
+                timeout=deadline_s,
             ).returncode
         except subprocess.TimeoutExpired:
-            raise DeadlineMissed(f"the harness's own tests ({log})", _DEADLINE_S) from None
+            raise DeadlineMissed(f"the harness's own tests ({log})", deadline_s) from None
