@@ -20,6 +20,11 @@ from harness.real import find_server
 PAGE = ROOT / "docs" / "conformance.md"
 OLD, NEW = "xllamacpp==2026.9.11063", "xllamacpp"
 
+SLOW = {
+    "Garbage instead of a request line is 400 with an empty body, and a close",
+    "Two requests that come at once are answered one after the other",
+}
+"""Each waits for seconds to see that a build closes late; one clause of that kind is enough of a gate."""
 ONE_RUN = pytest.mark.xdist_group("conform-fake")
 LISTED = {
     "fake": {"share is an unknown action"},
@@ -105,7 +110,7 @@ def test_the_list_of_differences_only_shrinks():
 @pytest.mark.parametrize("build", ["b11063", "b11549"])
 def test_the_fake_plays_what_is_known_of_another_build(build, tmp_path):
     decoder = f"fake --fake-version {build}"
-    expected = LISTED["fake"] | LISTED[f"fake {build}"]
+    expected = (LISTED["fake"] | LISTED[f"fake {build}"]) - SLOW
     others = ("A client's own Connection: close is honoured", "Then come the number of streams")
     status, _, found = judged(tmp_path, decoder, clauses=(*expected, *others))
     assert unheld(found, decoder) == expected
