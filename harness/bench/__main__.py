@@ -20,6 +20,7 @@ Measurement = Callable[[Stage], Awaitable[list[Row]]]
 MEASUREMENTS: dict[str, Measurement] = {
     "fake-startup": fake_decoder.startup,
     "fake-throughput": fake_decoder.throughput,
+    "fake-memory": fake_decoder.memory,
     "router-startup": router.startup,
     "router-latency": router.latency,
     "router-throughput": router.throughput,

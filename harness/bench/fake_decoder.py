@@ -17,6 +17,7 @@ _ROUNDS = 3
 _CHAT = "/v1/chat/completions"
 _STREAM_TOKENS = 256
 _TIMEOUT_S = 60.0
+_FULL_SLOTS, _SLOT_TOKENS, _PROMPT_TOKENS, _AT_ONCE = 64, 32_000, 31_900, 8
 
 
 def chat_body(slot: int, max_tokens: int, *, stream: bool = False) -> dict[str, object]:
@@ -61,6 +62,24 @@ async def throughput(stage: Stage) -> list[Row]:
             f"{how}; {chunks_per_s:.0f} chunks/s",
         ),
     ]
+
+
+async def memory(stage: Stage) -> list[Row]:
+    """Every slot as full as it goes, each with a prompt of its own."""
+    decoder = await stage.decoder("--parallel", str(_FULL_SLOTS), "-c", str(_FULL_SLOTS * _SLOT_TOKENS))
+    for first in range(0, _FULL_SLOTS, _AT_ONCE):
+        load = await asyncio.to_thread(run, decoder.port, [_full(slot) for slot in range(first, first + _AT_ONCE)], 1)
+        if load.failed:
+            raise RuntimeError(f"{load.failed} of {_AT_ONCE} prompts of {_PROMPT_TOKENS} tokens failed")
+    held = decoder.resident_bytes / 1e6
+    await decoder.process.end()
+    what = f"fake decoder: memory with {_FULL_SLOTS} slots of {_SLOT_TOKENS} tokens"
+    return [at_most(what, 400, held, " MB", f"resident, after a prompt of {_PROMPT_TOKENS} tokens in each")]
+
+
+def _full(slot: int) -> bytes:
+    prompt = [1, *((slot * 7 + n) % 200 + 10 for n in range(_PROMPT_TOKENS - 1))]
+    return post("/completion", {"prompt": prompt, "id_slot": slot, "n_predict": 1, "temperature": 0})
 
 
 async def _pairs(

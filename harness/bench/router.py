@@ -7,7 +7,6 @@ import os
 import shlex
 import statistics
 from dataclasses import dataclass
-from pathlib import Path
 
 from harness.bench.fake_decoder import CONNECTIONS, chat_body
 from harness.bench.load import Load, post, run
@@ -84,9 +83,9 @@ async def memory(stage: Stage) -> list[Row]:
     pair = await _pair(stage, CONNECTIONS, tokenized=True)
     requests = [chat(connection) for connection in range(CONNECTIONS)]
     await loaded(pair.router, requests, _FIRST // CONNECTIONS)
-    early, open_early = _resident_bytes(pair.router), _descriptors(pair.router)
+    early, open_early = pair.router.resident_bytes, _descriptors(pair.router)
     await loaded(pair.router, requests, (_IN_ALL - _FIRST) // CONNECTIONS)
-    late, open_late = _resident_bytes(pair.router), _descriptors(pair.router)
+    late, open_late = pair.router.resident_bytes, _descriptors(pair.router)
     await pair.end()
     how = f"{early / 2**20:.1f} MiB after {_FIRST}; descriptors {open_early} then {open_late}"
     growth = (late / early - 1) * 100
@@ -132,11 +131,6 @@ async def added_ms(pair: Pair, *, stream: bool) -> float:
         else:
             added.append(through.median_ms - alone.median_ms)
     return statistics.median(added)
-
-
-def _resident_bytes(server: Server) -> int:
-    pages = int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _descriptors(server: Server) -> int:
