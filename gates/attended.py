@@ -25,8 +25,8 @@ def attended(session: Session, folder: Path, scenario: str, attend: Attend, *, r
     build = Build("build", (ROUTER,), KVGATE_ROUTER, {"PYTHONPATH": str(ROOT)})
     run = Run(session, load(file), build, Folders(folder, session.next_scratch()), Options(real=real), attend=attend)
     record = session.run(run.act())
-    assert run.findings == []
-    assert run.errors == []
+    assert run.cast.findings == []
+    assert run.cast.errors == []
     return record
 
 
@@ -34,7 +34,7 @@ def with_client(use: Callable[[str], Any], kept: list[Any]) -> Attend:
     """An ordinary blocking client of the router, in a thread of its own; what it returns is kept."""
 
     async def attend(run: Run, asking: Coroutine[Any, Any, None]) -> None:
-        kept.append(await asyncio.to_thread(use, run.urls["build"]))
+        kept.append(await asyncio.to_thread(use, run.cast.urls["build"]))
         await asking
 
     return attend

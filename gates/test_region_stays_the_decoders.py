@@ -55,7 +55,7 @@ def test_three_processes_one_region_and_the_router_never_maps_it(session, tmp_pa
             return entries if any(entry["event"] == "hangs" for entry in entries) else None
 
         entries = await until(20, "the provider to hang with the region in its hands", hanging)
-        provider, router = entries[0]["pid"], run.pids["build"]
+        provider, router = entries[0]["pid"], run.cast.pids["build"]
         seen.update(router=router, provider=provider, given=entries[0]["fds"])
         seen.update(router_holds=inodes(router), router_maps=regions_mapped(router))
         seen.update(provider_holds=inodes(provider), command=command_of(router))

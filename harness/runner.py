@@ -48,10 +48,10 @@ def run_scenario(
     except Unavailable as missing:
         if not options.real:
             return _result(run, record, skipped(scenario, build, str(missing), options.checks), began)
-        run.errors.insert(0, str(missing))
+        run.cast.errors.insert(0, str(missing))
     except HarnessError as error:
-        run.errors.insert(0, str(error))
-    return _result(run, record, judge_all(scenario, build, record, run.errors, options.checks), began)
+        run.cast.errors.insert(0, str(error))
+    return _result(run, record, judge_all(scenario, build, record, run.cast.errors, options.checks), began)
 
 
 def _result(run: Run, record: Record, checks: tuple[CheckResult, ...], began: float) -> ScenarioResult:
@@ -60,7 +60,7 @@ def _result(run: Run, record: Record, checks: tuple[CheckResult, ...], began: fl
         scenario=run.scenario.name,
         build=run.build.name,
         checks=checks,
-        left_behind=tuple(run.findings),
+        left_behind=tuple(run.cast.findings),
         duration_s=round(time.monotonic() - began, 3),
         folder=str(run.folders.evidence),
         rerun=rerun_command(run.scenario, run.build, run.options),
@@ -106,10 +106,10 @@ def _keep(run: Run, result: ScenarioResult) -> None:
         "scenario": str(run.scenario.file),
         "status": str(result.status),
         "left_behind": list(result.left_behind),
-        "errors": run.errors,
-        "commands": {who: list(argv) for who, argv in run.argvs.items()},
-        "variables": run.envs,
-        "urls": run.urls,
+        "errors": run.cast.errors,
+        "commands": {who: list(argv) for who, argv in run.cast.argvs.items()},
+        "variables": run.cast.envs,
+        "urls": run.cast.urls,
         "folders": [str(run.folders.evidence), str(run.folders.scratch)],
         "requests": [request.name for request in run.scenario.requests],
         "again": result.rerun,

@@ -46,7 +46,7 @@ class Attendant:
         except UsageError:
             asking.close()
             raise
-        print("\n".join(f"{who:<9} {url}" for who, url in run.urls.items()), flush=True)
+        print("\n".join(f"{who:<9} {url}" for who, url in run.cast.urls.items()), flush=True)
         task = asyncio.create_task(asking)
         lines = _Lines()
         try:
@@ -93,11 +93,11 @@ class Attendant:
             case ["points"]:
                 print("\n".join(await control.points()))
             case ["logs" | "l"]:
-                print(run.tails())
+                print(run.cast.tails())
             case ["slots" | "s"]:
                 print(await _slots(run))
             case ["urls"]:
-                print("\n".join(f"{who:<9} {url}" for who, url in run.urls.items()))
+                print("\n".join(f"{who:<9} {url}" for who, url in run.cast.urls.items()))
             case _:
                 print(HELP, end="")
         return True
@@ -143,10 +143,10 @@ class Control:
 
 
 async def _slots(run: Run) -> str:
-    if "decoder" not in run.urls:
+    if "decoder" not in run.cast.urls:
         return "there is no decoder beside the build"
     try:
-        async with aiohttp.ClientSession() as http, http.get(run.urls["decoder"] + "/slots") as response:
+        async with aiohttp.ClientSession() as http, http.get(run.cast.urls["decoder"] + "/slots") as response:
             return json.dumps(json.loads(await response.text()), indent=1)
     except (aiohttp.ClientError, ValueError) as error:
         return f"the decoder does not tell: {error}"
