@@ -39,7 +39,9 @@ class PromptCache:
 
     def __init__(self, limit_mib: int) -> None:
         self._limit = limit_mib * MIB
-        self._copies: list[Copy] = []
+        self._copies: dict[bytes, Copy] = {}
+        """By their tokens, the oldest first: nearly always an idle slot is looked up that was copied as it is."""
+        self._size = 0
 
     @property
     def is_on(self) -> bool:
@@ -47,25 +49,36 @@ class PromptCache:
 
     def has(self, tokens: array[int]) -> bool:
         """Whether a copy begins with all of these."""
-        return any(common_prefix(copy.tokens, tokens) == len(tokens) for copy in self._copies)
+        return tokens.tobytes() in self._copies or any(_begins(copy.tokens, tokens) for copy in self._copies.values())
 
     def keep(self, tokens: array[int], rows: Sequence[bytes | memoryview]) -> None:
         """Copy them. There must be some."""
-        kept = [copy for copy in self._copies if common_prefix(copy.tokens, tokens) < len(copy.tokens)]
-        self._copies = [*kept, Copy(tokens[:], [bytes(part) for part in rows])]
-        while self._limit > 0 and len(self._copies) > 1 and sum(copy.size for copy in self._copies) > self._limit:
-            del self._copies[0]
+        for covered in [key for key, copy in self._copies.items() if _begins(tokens, copy.tokens)]:
+            self._forget(covered)
+        copy = Copy(tokens[:], [bytes(part) for part in rows])
+        self._copies[tokens.tobytes()] = copy
+        self._size += copy.size
+        while 0 < self._limit < self._size and len(self._copies) > 1:
+            self._forget(next(iter(self._copies)))
+
+    def _forget(self, key: bytes) -> Copy:
+        copy = self._copies.pop(key)
+        self._size -= copy.size
+        return copy
 
     def take(self, held: array[int], prompt: array[int]) -> Copy | None:
         """The copy that serves `prompt` better than a slot that holds `held`; it is not in the cache any more."""
         common = common_prefix(held, prompt)
         best_kept = common / len(held) if held else -1.0
         found: Copy | None = None
-        for copy in self._copies:
+        for copy in self._copies.values():
             there = common_prefix(copy.tokens, prompt)
             kept = there / len(copy.tokens)
             if kept >= _LEAST_KEPT and kept > best_kept and there > common:
                 found, best_kept, common = copy, kept, there
-        if found is not None:
-            self._copies.remove(found)
-        return found
+        return None if found is None else self._forget(found.tokens.tobytes())
+
+
+def _begins(whole: array[int], part: array[int]) -> bool:
+    last = len(part) - 1
+    return last < len(whole) and whole[last] == part[last] and whole[: last + 1] == part

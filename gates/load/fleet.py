@@ -65,7 +65,7 @@ class Fleet:
         for index in range(self.options.decoders):
             self.urls.append("")
             self.decoders.append(await self._decoder(index, free_port()))
-        reference = await self._fake("reference", "--port", "0", "-np", "16", "-c", str(16 * 1024))
+        reference = await self._fake("reference", "--port", "0", "-np", "16", "-c", str(16 * 1024), "--cache-ram", "0")
         router = await self._router()
         return router, (await router.ready(READY_S))["url"], (await reference.ready(READY_S))["url"]
 
