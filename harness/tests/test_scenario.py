@@ -137,3 +137,21 @@ def test_fakes_that_do_not_answer_are_the_harness_s_error(monkeypatch):
     with pytest.raises(Exception, match="do not list their faults"):
         fake_faults.known_faults()
     fake_faults.known_faults.cache_clear()
+
+
+WRONG_BYTES = {
+    "deep": (b"scenario: " + b"[" * 5000, 1, "nested more than 50 levels deep"),
+    "large": (b"a: b\n" * 300_000, 1, "the file is too large: at most 1 MiB is read"),
+    "no text": (b"scenario: x\nnote: \xd0\x00", 2, "cannot be read: this is no text in UTF-8"),
+    "a forbidden character": (b"scenario: x\nnote: a\x00b\n", 2, "no valid YAML: the character U+0000 is not allowed"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_BYTES)
+def test_a_file_that_no_person_wrote_is_refused_in_one_line(wrong, tmp_path):
+    data, line, problem = WRONG_BYTES[wrong]
+    path = tmp_path / "wrong.yaml"
+    path.write_bytes(data)
+    with pytest.raises(ScenarioError) as caught:
+        load(path)
+    assert str(caught.value) == f"{path}:{line}: {problem}"
