@@ -26,10 +26,21 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         result = load(arguments.run)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        sys.stderr.write(f"kvgate report: {arguments.run}: {reason}\n")
+        sys.stderr.write(f"kvgate report: {arguments.run}: {_reason(arguments.run, error)}\n")
         return 2
     return outputs.Outputs(arguments).show(result)
+
+
+def _reason(path: Path, error: OSError | ValueError) -> object:
+    match error:
+        case FileNotFoundError() if path.is_dir():
+            return f"there is no {RESULT} in this folder; the folder of a run has one"
+        case OSError():
+            return error.strerror
+        case UnicodeDecodeError():
+            return "this is no text, and so no result of kvgate"
+        case _:
+            return error
 
 
 def load(path: Path) -> RunResult:

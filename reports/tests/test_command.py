@@ -103,3 +103,18 @@ def test_a_place_that_cannot_be_written_is_refused_at_once(folder, capsys, place
     with pytest.raises(SystemExit):
         arguments(str(folder), "--json", str(folder / place))
     assert problem in capsys.readouterr().err
+
+
+def test_what_is_no_result_is_named(capsys, tmp_path):
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\x7fELF\xd0\x00")
+    told = {
+        tmp_path: "there is no result.json in this folder; the folder of a run has one",
+        tmp_path / "nothing": "No such file or directory",
+        binary: "this is no text, and so no result of kvgate",
+    }
+    for path, reason in told.items():
+        parser = argparse.ArgumentParser()
+        command.add_arguments(parser)
+        assert command.run(parser.parse_args([str(path)])) == 2
+        assert capsys.readouterr().err == f"kvgate report: {path}: {reason}\n"
