@@ -228,7 +228,8 @@ def test_nothing_outlives_a_router_that_ends_in_order(session, stage):
         deaf = stage.folders.cwd / "deaf"
         deaf.write_text(f"#!/bin/sh\ntrap '' TERM\n{shlex.quote(wrapped(stage))} \"$@\"\n")
         deaf.chmod(0o755)
-        straying = "sh -c 'setsid --fork sleep 601; cat >/dev/null; exit 4'"
+        away = "setsid --fork sh -c 'echo away; exec sleep 601 >/dev/null' | read away"
+        straying = shlex.join(["sh", "-c", f"{away}; cat >/dev/null; exit 4"])
         router = await stage.router(
             "--llama-server", str(deaf), "-m", "toy", "--provider", straying, "--", "-np", "1", "-c", "2048"
         )
