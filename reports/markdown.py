@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import TypeVar
 
-from harness.result import BuildInfo, CheckResult, CheckVerdict, Comparison, RunResult, Status
+from harness.result import LEFT_BEHIND, BuildInfo, CheckResult, CheckVerdict, Comparison, RunResult, Status
 from reports import proof
 from reports.counts import meaning, of_build, tally_text, timing_text, verdict_text
 from reports.printable import printable
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _MAX_DETAIL = 300
+
+_Named = TypeVar("_Named", CheckResult, Comparison)
 
 
 def render(result: RunResult) -> str:
@@ -84,8 +88,8 @@ def _comparisons(result: RunResult) -> Iterator[str]:
     for verdict in () if whole else quiet:
         rest = [each for each in result.comparisons if each.verdict is verdict]
         if rest:
-            yield from (f"<details><summary>{len(rest)} {verdict}</summary>", "")
-            yield from (f"- {escaped(each.check)}" for each in rest)
+            yield f"<details><summary>{len(rest)} {verdict}</summary>"
+            yield from _grouped(rest, lambda each: f"- {escaped(each.check)}", lambda name: f"\n**{name}**\n")
             yield from ("", "</details>", "")
     yield from (f"{verdict_text(result)}.", "")
 
@@ -93,9 +97,19 @@ def _comparisons(result: RunResult) -> Iterator[str]:
 def _comparison_table(shown: Iterable[Comparison], builds: Sequence[str]) -> Iterator[str]:
     yield "| " + " | ".join(["check", *map(escaped, builds), "verdict"]) + " |"
     yield "|" + "---|" * (len(builds) + 2)
-    for each in shown:
+
+    def row(each: Comparison) -> str:
         cells = [_strong(each.tallies[build].word) for build in builds]
-        yield "| " + " | ".join([escaped(each.check), *cells, str(each.verdict)]) + " |"
+        return "| " + " | ".join([escaped(each.check), *cells, str(each.verdict)]) + " |"
+
+    yield from _grouped(shown, row, lambda name: f"| **{name}** |" + " |" * (len(builds) + 1))
+
+
+def _grouped(items: Iterable[_Named], line: Callable[[_Named], str], heading: Callable[[str], str]) -> Iterator[str]:
+    """A line for each, and a heading wherever another scenario begins."""
+    for (suite, scenario), each in groupby(items, key=lambda item: (item.suite, item.scenario)):
+        yield heading(escaped(f"{suite} / {scenario}"))
+        yield from map(line, each)
 
 
 def _strong(word: str) -> str:
@@ -103,17 +117,27 @@ def _strong(word: str) -> str:
 
 
 def _checks(result: RunResult) -> Iterator[str]:
-    yield from ("| check | status | seen |", "|---|---|---|")
-    for check in result.checks:
-        yield f"| {escaped(check.check)} | {_strong(str(check.status))} | {_seen(check)} |"
-    for scenario in result.scenarios:
-        for finding in scenario.left_behind:
-            yield f"| nothing is left behind | **FAIL** | {escaped(finding)} |"
-    yield ""
+    """What is not ok with what was seen; the rest is folded away."""
+    red = [check for check in result.checks if check.status is not Status.OK]
+    left = [(scenario, finding) for scenario in result.scenarios for finding in scenario.left_behind]
+    if red or left:
+        yield from ("| check | status | seen |", "|---|---|---|")
+        yield from _grouped(red, _red_row, lambda name: f"| **{name}** | | |")
+        for scenario, finding in left:
+            where = escaped(f"{scenario.suite} / {scenario.scenario}")
+            yield f"| {LEFT_BEHIND} ({where}) | **FAIL** | {escaped(finding)} |"
+        yield ""
+    green = [check for check in result.checks if check.status is Status.OK]
+    if green:
+        yield f"<details><summary>{len(green)} ok</summary>"
+        yield from _grouped(green, lambda check: f"- {escaped(check.check)}", lambda name: f"\n**{name}**\n")
+        yield from ("", "</details>", "")
+
+
+def _red_row(check: CheckResult) -> str:
+    return f"| {escaped(check.check)} | {_strong(str(check.status))} | {_seen(check)} |"
 
 
 def _seen(check: CheckResult) -> str:
-    if check.status is Status.OK:
-        return ""
     detail = check.detail if len(check.detail) <= _MAX_DETAIL else check.detail[:_MAX_DETAIL] + "…"
     return escaped(f"{detail} ({check.where})" if check.where else detail)

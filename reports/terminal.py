@@ -92,7 +92,8 @@ def scenario_lines(scenario: ScenarioResult, screen: Screen) -> Iterator[str]:
         for finding in scenario.left_behind:
             yield from wrapped(finding, screen.width, " " * 8)
     if scenario.rerun and scenario.status in (Status.FAIL, Status.ERROR):
-        yield from wrapped(f"again: {scenario.rerun}", screen.width, " " * 8)
+        # On one line however narrow the screen, for it is there to be copied.
+        yield f"        again: {printable(scenario.rerun)}"
 
 
 def _check_line(status: Status, name: str, screen: Screen) -> str:
@@ -183,15 +184,19 @@ def _table(shown: Sequence[Comparison], builds: Sequence[str], room: int, screen
 
 def _stacked(shown: Sequence[Comparison], builds: Sequence[str], screen: Screen) -> Iterator[str]:
     """The same for a narrow terminal: the name on its own lines, the answers under it."""
+    last = None
     for each in shown:
-        yield from wrapped(each.check, screen.width)
+        if (each.suite, each.scenario) != last:
+            last = (each.suite, each.scenario)
+            yield from (screen.paint(line, "bold") for line in wrapped(" / ".join(last), screen.width))
+        yield from wrapped(each.check, screen.width, "  ")
         answers = [f"{printable(build)} {_cell(each, build, screen)}" for build in builds]
         verdict = screen.paint(str(each.verdict), _VERDICT_COLOUR.get(each.verdict, ""))
-        length = sum(len(build) + len(each.tallies[build].word) + 3 for build in builds) + len(each.verdict) + 2
+        length = sum(len(build) + len(each.tallies[build].word) + 3 for build in builds) + len(each.verdict) + 4
         yield from (
-            [f"  {', '.join(answers)}: {verdict}"]
+            [f"    {', '.join(answers)}: {verdict}"]
             if length <= screen.width
-            else (f"  {answer}" for answer in (*answers, verdict))
+            else (f"    {answer}" for answer in (*answers, verdict))
         )
 
 

@@ -90,7 +90,19 @@ def test_markdown_of_a_comparison_is_the_before_and_after_table():
     text = markdown.render(made.comparison())
     assert "| the request was pinned to slot 0 | **FAIL** | ok | fixed |" in text
     assert "| 30 cells are adopted | **2 of 3 FAIL** | ok | unstable |" in text
-    assert "<details><summary>1 green on both</summary>\n\n- the refusal itself is named" in text
+    before, folded = text.split("<details><summary>1 green on both</summary>\n\n**")
+    assert "- the refusal itself is named" in folded.split("</details>")[0].splitlines()
+    assert "the refusal itself is named" not in before
+    assert f"| **hybrid\\_kvshare\\_route / {made.SCENARIO}** | | | |" in before.splitlines()
+
+
+def test_markdown_of_a_run_shows_what_is_red_and_folds_the_rest_away():
+    table, folded = markdown.render(made.run()).split("<details><summary>1 ok</summary>")
+    assert f"| **hybrid\\_kvshare\\_route / {made.SCENARIO}** | | |" in table.splitlines()
+    assert "- the request was pinned to slot 0" in folded.splitlines()
+    assert "pinned to slot 0" not in table
+    for word in ("**FAIL**", "**ERROR**", "skip", "socket /tmp/x/s"):
+        assert word in table
 
 
 @pytest.mark.parametrize(("text", "expected"), [("a|b", "`a\\|b`"), ("a`b", "`` a`b ``"), ("a\nb", "`a\\nb`")])

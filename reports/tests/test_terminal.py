@@ -24,7 +24,21 @@ def plain(text: str) -> str:
 @pytest.mark.parametrize("result", [made.run(), made.comparison()], ids=["run", "ab"])
 def test_no_line_is_wider_than_the_screen(result, width):
     lines = plain(terminal.render(result, Screen(width, colour=True))).splitlines()
-    assert [line for line in lines if len(line) > width] == []
+    to_copy = ("        again: ", "folder: ")
+    assert [line for line in lines if len(line) > width and not line.startswith(to_copy)] == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_command_to_copy_is_one_line_at_every_width(width):
+    (scenario,) = made.run().scenarios
+    assert f"        again: {scenario.rerun}" in terminal.render(made.run(), Screen(width)).splitlines()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_comparison_names_the_scenario_at_every_width(width):
+    each = made.comparison().comparisons[0]
+    text = terminal.render(made.comparison(), Screen(width))
+    assert text.index(f"{each.suite} / ") < text.index(" ".join(each.check.split()[:2]))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
