@@ -67,14 +67,17 @@ def explain(fault: Fault) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit status; 2 for a wrong command line or an unknown name."""
+    """The exit status; 2 for a wrong command line or an unknown name, 3 where the list cannot be written."""
     try:
         status = _main(argv)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads has seen enough, as `head` does
+        return status
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    return status
+        if isinstance(error, BrokenPipeError):  # whoever reads has seen enough, as `head` does
+            return 0
+        print(f"faults: the list cannot be written: {error.strerror}", file=sys.stderr)
+        return 3
 
 
 def _main(argv: Sequence[str] | None) -> int:

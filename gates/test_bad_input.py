@@ -1,8 +1,13 @@
 """What a person can get wrong: one clear line and the documented exit status, never a traceback."""
 
+import subprocess
+import sys
+
 import pytest
 
-from gates.commands import ROUTER, kvgate, program
+from gates.commands import ROOT, ROUTER, kvgate, program
+
+SHORT = "scenarios/hybrid_route/short_prompt.yaml"
 
 SCENARIO = """\
 scenario: a claim
@@ -118,3 +123,43 @@ def test_a_toy_spec_that_the_decoder_refuses_is_no_finding_about_the_router(tmp_
     assert ended.status == 3
     assert "exited with status 1 before it was ready" in " ".join(ended.out.split())
     assert "4 ERROR" in ended.out.splitlines()[-1]
+
+
+OUTPUTS = {
+    "kvgate": (sys.executable, "-m", "harness.cli", "schema"),
+    "kvgate, of the fakes": (sys.executable, "-m", "harness.cli", "faults"),
+    "kvgate, after a run": (sys.executable, "-m", "harness.cli", "run", SHORT, "--router", ROUTER, "--json", "-",
+                            "--quiet"),
+    "kvgate-router": (ROUTER, "check-config", "--decoder", "http://127.0.0.1:9"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("who", OUTPUTS)
+def test_an_output_that_is_full_is_one_line_and_no_finding(who):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(OUTPUTS[who], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == (1 if who == "kvgate-router" else 3)
+    assert "cannot be written: No space left on device" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("who", OUTPUTS)
+def test_an_output_that_is_closed_is_not_missed(who):
+    words = ("sh", "-c", '"$@" >&-', "sh", *OUTPUTS[who])
+    done = subprocess.run(words, cwd=ROOT, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_doctor_fetches_nothing(tmp_path):
+    env = {"XDG_CACHE_HOME": str(tmp_path), "LLAMA_SERVER": "", "PATH": "/usr/bin:/bin"}
+    told = kvgate("doctor", **env).out
+    assert "none is installed" in told
+    assert "LLAMA_SERVER" in told
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_held_run_writes_no_replay_and_says_so(tmp_path):
+    ended = kvgate("repro", SHORT, "--router", ROUTER, "--hold", "decoder.share-reply", "--out", str(tmp_path / "out"))
+    assert ended.status == 2
+    assert "--out is where a replay is written" in ended.err
+    assert not (tmp_path / "out").exists()

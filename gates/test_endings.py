@@ -128,3 +128,12 @@ def test_sigkill_of_the_router_ends_its_decoder(tmp_path):
             guardian.close()
 
     asyncio.run(killed())
+
+
+def test_a_mutant_of_the_router_takes_its_folder_with_it():
+    code = "from gates import commands; from gates.mutants._in_gates import stand_in; stand_in('router'); "
+    code += "print(commands.ROUTER)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    script = Path(done.stdout.strip())
+    assert script.name == "kvgate-router"
+    assert not script.parent.exists()

@@ -1,12 +1,13 @@
 """`kvgate`: one command a file in `harness.commands`, loaded when it is asked for.
 
 Exit statuses: 0 all ok or proven; 1 a check FAILed; 2 usage or a bad scenario; 3 something could not be observed,
-or the result cannot be trusted; 4 vacuous; 130 interrupted.
+or the result cannot be trusted; 4 vacuous; 130 interrupted; 143 terminated.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import os
 import sys
@@ -31,15 +32,17 @@ COMMANDS = {
     "doctor": "say what this machine has of what kvgate can use",
     "schema": "print the JSON Schema of a scenario file",
     "pytest": "the scenarios as pytest items, with a build of your own",
-    "new": "write a first scenario, or a first suite with a mutant",
+    "new": "write a first scenario, or a first suite with mutants",
     "report": "render the result of an earlier run",
 }
 
 USAGE, ERROR, INTERRUPTED = 2, 3, 130
+_CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Everything that a person can get wrong is one line on stderr; a traceback is a bug of kvgate's."""
+    _open_what_is_closed()
     words = list(sys.argv[1:] if argv is None else argv)
     prog = f"kvgate {words[0]}" if words and words[0] in COMMANDS else "kvgate"
     try:
@@ -53,9 +56,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _failed(prog, "interrupted", INTERRUPTED)
     except BrokenPipeError:
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_no_more()
         return ERROR
+    except OSError as error:
+        if error.errno not in _CANNOT_WRITE:
+            raise
+        _write_no_more()
+        where = f"{error.filename}: " if error.filename else ""
+        return _failed(prog, f"{where}cannot be written: {error.strerror}", ERROR)
+
+
+def _open_what_is_closed() -> None:
+    """A standard descriptor that is closed would be the next file's or socket's, and output would go there."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            os.set_inheritable(number, True)
+            setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))  # noqa: SIM115
+
+
+def _write_no_more() -> None:
+    """What is still in the buffer goes nowhere as the interpreter ends."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _failed(prog: str, what: object, status: int) -> int:
@@ -89,7 +115,7 @@ def _overview() -> str:
 
 _STATUSES = """Exit statuses:
   0 all ok, or proven    1 a check FAILed    2 usage, or a bad scenario
-  3 something could not be observed, or cannot be trusted    4 vacuous    130 interrupted"""
+  3 something could not be observed, or cannot be trusted    4 vacuous    130 interrupted    143 terminated"""
 
 
 if __name__ == "__main__":

@@ -122,14 +122,17 @@ def _fakes() -> Finding:
 
 
 def _server() -> Finding:
-    from harness.real import find_server
+    from harness.real import server_there
 
     try:
-        found = find_server()
+        found = server_there()
     except Unavailable as missing:
         return Finding("a real llama-server", Need.OPTIONAL, False, missing.reason, missing.command)
     except HarnessError as error:
         return Finding("a real llama-server", Need.OPTIONAL, False, str(error), "set LLAMA_SERVER to one that runs")
+    if found is None:
+        remedy = "set LLAMA_SERVER, or make real, which fetches the xllamacpp wheel (100 MB) into the cache"
+        return Finding("a real llama-server", Need.OPTIONAL, False, "none is installed", remedy)
     return Finding("a real llama-server", Need.OPTIONAL, True, f"{found.name}, {found.version}")
 
 

@@ -7,6 +7,7 @@ end; 2 bad flags or configuration, or servers that do not fit together.
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import os
 import sys
@@ -29,6 +30,8 @@ gc.enable()
 
 EXIT_CANNOT_RUN = 1
 EXIT_USAGE = 2
+_STDOUT = 1
+_CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EPIPE)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,6 +49,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except StartError as error:
         log.error(str(error))
         return EXIT_CANNOT_RUN
+    except OSError as error:
+        if error.errno not in _CANNOT_WRITE:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), _STDOUT)
+        if error.errno != errno.EPIPE:  # whoever read has seen enough
+            log.error(f"standard output cannot be written: {error.strerror}")
+        return EXIT_CANNOT_RUN
 
 
 def _check(config: Config) -> int:
@@ -54,7 +64,7 @@ def _check(config: Config) -> int:
         server_context(config.tls)
     if config.decoder_ca is not None:
         client_context(config.decoder_ca)
-    print(report(config, keys))
+    print(report(config, keys), flush=True)
     return 0
 
 

@@ -1,7 +1,7 @@
 """`kvgate new SUITE/NAME`: a first scenario to change. `kvgate new suite NAME`: a first suite, with a mutant.
 
-They run as they are, on a router that hands the prompt over by state file. The suite's mutant needs nothing of the
-router's own: it has the provider fail, and shows that the suite's checks can go red.
+They run as they are, on a router that hands the prompt over by state file. The suite's mutants need nothing of the
+router's own: they have the provider fail, or the decoder, and show that the suite's checks can go red.
 """
 
 from __future__ import annotations
@@ -63,11 +63,17 @@ checks:
     decoder.prompt_n: 30
     count: 1
 """
-_MUTANT = '''\
+_PREFILL_FAILS = '''\
 """Every prefill fails: a check that counts on the handoff has to turn red."""
 
 SUITES = ("{name}/handed_over",)
 PROVIDER_FAULTS = ("provider-exit=3",)
+'''
+_DECODE_FAILS = '''\
+"""No decoder answers: a check of the reply has to turn red."""
+
+SUITES = ("{name}",)
+DECODER_FAULTS = ("http-status=500,path=/v1/chat/completions",)
 '''
 
 
@@ -106,7 +112,8 @@ def _suite(folder: Path, name: str) -> int:
     texts = {
         suite / "handed_over.yaml": _HANDED_OVER,
         suite / "provider_fails.yaml": _PROVIDER_FAILS,
-        mutants / f"{name}_prefill_fails.py": _MUTANT,
+        mutants / f"{name}_prefill_fails.py": _PREFILL_FAILS,
+        mutants / f"{name}_decode_fails.py": _DECODE_FAILS,
     }
     for path, text in texts.items():
         _write(path, text.format(name=name))
@@ -114,7 +121,7 @@ def _suite(folder: Path, name: str) -> int:
     find([suite])
     build = "--router CMD --profile my-router.yaml"
     print(f"run it:            kvgate run {suite} {build}")
-    print(f"see it go red:     kvgate prove {suite}/handed_over.yaml {build} --mutants {mutants}")
+    print(f"see it go red:     kvgate prove {suite} {build} --mutants {mutants}")
     print("kvgate-router needs no profile; docs/other-routers.md says how to write one for another")
     return 0
 

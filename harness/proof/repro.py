@@ -59,6 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     path = Path(arguments.what)
     live = bool(arguments.hold or arguments.interactive)
+    if live and arguments.out is not None:
+        raise UsageError("--out is where a replay is written, and --hold and --interactive write none")
     if path.is_dir() and (path / RESULT).exists():
         if live:
             raise UsageError("--hold and --interactive start a scenario: give the scenario's file")

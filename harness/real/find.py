@@ -20,7 +20,7 @@ def find_server(spec: str | None = None) -> Server:
     llama-server on PATH, else the wheel (its environment is made if need be).
     """
     if spec is None:
-        return native.from_environment() or native.from_path() or wheel.find(wheel.PACKAGE)
+        return server_there() or wheel.find(wheel.PACKAGE)
     name, _, flags = spec.strip().partition(" ")
     package = name.partition("==")[0]
     if package in NAMES:
@@ -32,6 +32,12 @@ def find_server(spec: str | None = None) -> Server:
             raise
         hint = did_you_mean(package, NAMES) or f"; known: {', '.join(NAMES)}, a path, a command"
         raise UnknownServer(f"no server is called {spec!r}{hint}") from missing
+
+
+def server_there() -> Server | None:
+    """The server that is taken where none is named. None: it would have to be fetched first."""
+    found = native.from_environment() or native.from_path()
+    return wheel.find(wheel.PACKAGE) if found is None and wheel.is_made() else found
 
 
 def _named(name: str) -> Server:

@@ -40,6 +40,11 @@ def find(spec: str) -> Server:
     )
 
 
+def is_made(version: str = DEFAULT_VERSION) -> bool:
+    """Whether the environment of this version is there, so that `find` has nothing to fetch."""
+    return _python_of(version).exists()
+
+
 def _launcher_beside(environment: Path) -> Path:
     """Our launcher, copied beside the wheel: what is started then lies in one place and in nobody's work tree.
 
@@ -55,10 +60,10 @@ def _launcher_beside(environment: Path) -> Path:
 
 def environment(version: str) -> Path:
     """The Python of the environment that holds this version."""
-    place = cache.root() / "servers" / f"{PACKAGE}-{version}-py{sys.version_info.major}.{sys.version_info.minor}"
-    python = place / "bin" / "python"
+    python = _python_of(version)
     if python.exists():
         return python
+    place = python.parent.parent
     with cache.locked(place):
         if not python.exists():
             cache.room_for(ENVIRONMENT_BYTES, cache.made(place.parent))
@@ -66,6 +71,11 @@ def environment(version: str) -> Path:
             with cache.installing(place) as partial, cache.scratch(place) as scratch:
                 _make(partial, version, scratch)
     return python
+
+
+def _python_of(version: str) -> Path:
+    place = cache.root() / "servers" / f"{PACKAGE}-{version}-py{sys.version_info.major}.{sys.version_info.minor}"
+    return place / "bin" / "python"
 
 
 def _make(folder: Path, version: str, scratch: Path) -> None:
