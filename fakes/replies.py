@@ -6,6 +6,7 @@ llama-server's. Knows nothing of slots or sockets.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -58,7 +59,7 @@ class Names:
     created: int
 
 
-class Form:
+class Form(ABC):
     """The shape of an answer."""
 
     done: tuple[bytes, ...] = (encode_event(DONE),)
@@ -70,25 +71,27 @@ class Form:
         self.index = 0
         """Which of several prompts or choices the next piece belongs to."""
 
+    @abstractmethod
     def whole(self, outcomes: list[Outcome]) -> Any:
         """The answer that is not streamed."""
-        raise NotImplementedError
 
     def first(self) -> list[bytes]:
         """Events that go out with the first token."""
         return []
 
+    @abstractmethod
     def piece(
         self, text: str, token: int, n_predicted: int, n_prompt: int, timings: _Told = None, told: _Told = None
     ) -> bytes:
         """The event of a piece of text, with timings and its token's probability where there are any."""
-        raise NotImplementedError
 
+    @abstractmethod
     def last(self, outcome: Outcome) -> list[bytes]:
-        raise NotImplementedError
+        """The events that end a stream, before `done`."""
 
+    @abstractmethod
     def progress(self, numbers: Mapping[str, Any], n_prompt: int, timings: _Told = None) -> bytes:
-        raise NotImplementedError
+        """The event of a prompt that is being evaluated."""
 
 
 class NativeForm(Form):
@@ -211,11 +214,13 @@ class OpenAiForm(Form):
             "object": object_name,
         }
 
+    @abstractmethod
     def _choice(self, outcome: Outcome) -> dict[str, Any]:
-        raise NotImplementedError
+        """One choice of an answer that is not streamed."""
 
+    @abstractmethod
     def _delta(self, text: str | None, finish_reason: str | None, told: _Told = None) -> bytes:
-        raise NotImplementedError
+        """The `choices` of a frame, as JSON."""
 
 
 class TextForm(OpenAiForm):

@@ -14,7 +14,6 @@ import pytest
 
 from gates.running import GAUGES, PROVIDER, Stage, body
 from harness.clients import ask
-from harness.session import Session
 
 pytestmark = pytest.mark.xdist_group("faults_before_the_router")
 BOUND_S = 21.0
@@ -106,12 +105,6 @@ CASES = (
     case("provider-late=300"),
     case("kvshare-count"),
 )
-
-
-@pytest.fixture(scope="module")
-def session():
-    with Session() as opened:
-        yield opened
 
 
 @dataclass

@@ -5,24 +5,10 @@ import datetime
 import pytest
 import trustme
 
-from gates.running import Stage, body
-from harness.session import Session
+from gates.running import body
 
 pytestmark = pytest.mark.xdist_group("faults_certificates")
 LONG_AGO = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
-
-
-@pytest.fixture(scope="module")
-def session():
-    with Session() as opened:
-        yield opened
-
-
-@pytest.fixture
-def stage(session, tmp_path):
-    opened = Stage(session, tmp_path)
-    yield opened
-    assert session.run(opened.end()) == []
 
 
 def certificates(folder):

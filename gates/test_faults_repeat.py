@@ -9,26 +9,12 @@ import json
 import aiohttp
 import pytest
 
-from gates.running import Stage, tokens
-from harness.session import Session
+from gates.running import tokens
 
 pytestmark = pytest.mark.xdist_group("faults_repeat")
 N_REQUESTS = 16
 FAULTS = ("http-status=503,p=0.3", "counters-lie=less,p=0.4", "stream-cut=2,p=0.5", "restore-empty,p=0.5")
 OF_THE_RUN = ("t_ns", "pid", "t_start_ns", "t_first_ns", "t_end_ns", "kv_inode", "kv_inodes", "argv", "url", "faults")
-
-
-@pytest.fixture(scope="module")
-def session():
-    with Session() as opened:
-        yield opened
-
-
-@pytest.fixture
-def stage(session, tmp_path):
-    opened = Stage(session, tmp_path)
-    yield opened
-    assert session.run(opened.end()) == []
 
 
 async def ask(http, url, path, body, **headers):

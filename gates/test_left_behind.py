@@ -8,17 +8,11 @@ import pytest
 from gates.commands import ROOT, kvgate
 from harness.profiles import KVGATE_ROUTER, Build
 from harness.result import Status
-from harness.runner import Session, run_scenario
+from harness.runner import run_scenario
 from harness.scenario_file import load
 
 SCENARIO = ROOT / "scenarios" / "hybrid_route" / "short_prompt.yaml"
 PROXY = (sys.executable, "-m", "gates.peers.leaky_router")
-
-
-@pytest.fixture(scope="module")
-def session():
-    with Session() as opened:
-        yield opened
 
 
 def run(session, folder, *command):

@@ -4,7 +4,6 @@ import openai
 import pytest
 
 from gates.attended import attended, with_client
-from harness.session import Session
 
 FAKE = """\
 scenario: the openai client in front of the fake
@@ -33,12 +32,6 @@ checks:
 
 MESSAGES = [{"role": "user", "content": "Write the alphabet, one letter after another: a, b, c, and go on to the end"}]
 DEADLINE_S = 120
-
-
-@pytest.fixture(scope="module")
-def session():
-    with Session() as opened:
-        yield opened
 
 
 def chats(url):

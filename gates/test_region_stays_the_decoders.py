@@ -5,12 +5,9 @@ import json
 import os
 from pathlib import Path
 
-import pytest
-
 from gates.attended import attended
 from harness.deadline import until
 from harness.left_behind import regions_mapped
-from harness.session import Session
 
 HELD = """\
 scenario: a provider that holds the region for a while
@@ -23,12 +20,6 @@ checks:
   it is answered:
     reply: {status: 200}
 """
-
-
-@pytest.fixture(scope="module")
-def session():
-    with Session() as opened:
-        yield opened
 
 
 def inodes(pid):

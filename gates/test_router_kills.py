@@ -7,10 +7,9 @@ from contextlib import suppress
 import aiohttp
 import pytest
 
-from gates.running import GAUGES, Stage, body
+from gates.running import GAUGES, body
 from harness.clients import ask
 from harness.record import Reply
-from harness.session import Session
 
 DEADLINE_S = 8.0
 FIRST, NEXT = 1, 2
@@ -24,19 +23,6 @@ POINTS = {
     "mid-stream": ("decoder.token", {"at": 3}),
 }
 PHASES = ("queued", "tokenizing", "share", "provider", "adopt", "restore", "before the first byte", "mid-stream")
-
-
-@pytest.fixture(scope="module")
-def session():
-    with Session() as opened:
-        yield opened
-
-
-@pytest.fixture
-def stage(session, tmp_path):
-    opened = Stage(session, tmp_path)
-    yield opened
-    assert session.run(opened.end()) == []
 
 
 class Play:

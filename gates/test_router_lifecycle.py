@@ -9,25 +9,11 @@ import aiohttp
 import pytest
 
 from gates.commands import ROUTER
-from gates.running import GAUGES, Stage, body
+from gates.running import GAUGES, body
 from harness.clients import ask
 from harness.plan import Options, base_env, decoder_wrapper
-from harness.session import Session
 
 DEADLINE_S = 10.0
-
-
-@pytest.fixture(scope="module")
-def session():
-    with Session() as opened:
-        yield opened
-
-
-@pytest.fixture
-def stage(session, tmp_path):
-    opened = Stage(session, tmp_path)
-    yield opened
-    assert session.run(opened.end()) == []
 
 
 def ready(url):

@@ -14,27 +14,13 @@ import pytest
 import trustme
 
 from gates.load.campaign import resident_bytes
-from gates.running import GAUGES, Stage, body
+from gates.running import GAUGES, body
 from harness.clients import Sent, ask, exchange
 from harness.deadline import until
 from harness.plan import base_env
-from harness.session import Session
 
 KEY, OTHER_KEY, DECODERS_KEY = "sk-client-5c1f", "sk-second-77aa", "sk-decoder-e0d4"
 SECRET_WORDS = "the prompt nobody else may read"
-
-
-@pytest.fixture(scope="module")
-def session():
-    with Session() as opened:
-        yield opened
-
-
-@pytest.fixture
-def stage(session, tmp_path):
-    opened = Stage(session, tmp_path)
-    yield opened
-    assert session.run(opened.end()) == []
 
 
 def kept(stage, name, text):

@@ -4,11 +4,9 @@ import asyncio
 import json
 import re
 
-import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from gates.running import GAUGES, Stage, body
-from harness.session import Session
+from gates.running import GAUGES, body
 
 FAMILIES = {
     "kvgate_requests": "counter",
@@ -30,19 +28,6 @@ FAMILIES = {
     "kvgate_decoder_ready": "gauge",
 }
 """What dashboards are built on: a name that changes here breaks them."""
-
-
-@pytest.fixture(scope="module")
-def session():
-    with Session() as opened:
-        yield opened
-
-
-@pytest.fixture
-def stage(session, tmp_path):
-    opened = Stage(session, tmp_path)
-    yield opened
-    assert session.run(opened.end()) == []
 
 
 def test_who_waits_is_served_in_order_and_who_is_too_many_is_told_when_to_come_again(session, stage):
