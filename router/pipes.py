@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from typing import IO
 
@@ -60,15 +61,54 @@ class Feed(asyncio.BaseProtocol):
     """The writing end of a pipe; a reader that leaves early is no error."""
 
 
+class PipeEnd:
+    """One end of a pipe, to be handed to a transport: its descriptor is closed once.
+
+    uvloop closes the descriptor and then the file object, which is the same number once more. By then a thread may have
+    been given it for a file of its own; that would be closed under it, and later, by its thread, whatever came next. So
+    the number is closed only as long as it is this pipe's.
+    """
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self._fd = os.dup(pipe.fileno())
+        pipe.close()
+        self._identity = self._looked_at()
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def close(self) -> None:
+        if self._looked_at() == self._identity:
+            os.close(self._fd)
+
+    def _looked_at(self) -> tuple[int, int] | None:
+        """None: the number is nobody's."""
+        try:
+            told = os.fstat(self._fd)
+        except OSError:
+            return None
+        return told.st_dev, told.st_ino
+
+
 async def read_into(pipe: IO[bytes], protocol: asyncio.Protocol) -> asyncio.ReadTransport:
     """Reads `pipe` to its end. Closing the transport stops that."""
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, pipe)
+    end = PipeEnd(pipe)
+    try:
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, end)
+    except BaseException:
+        end.close()
+        raise
     return transport
 
 
 async def write_all(pipe: IO[bytes], data: bytes) -> asyncio.WriteTransport:
     """Writes `data` as fast as the reader takes it, then closes."""
-    transport, _ = await asyncio.get_running_loop().connect_write_pipe(Feed, pipe)
+    end = PipeEnd(pipe)
+    try:
+        transport, _ = await asyncio.get_running_loop().connect_write_pipe(Feed, end)
+    except BaseException:
+        end.close()
+        raise
     transport.write(data)
     transport.close()
     return transport

@@ -113,6 +113,12 @@ class Front:
         except Exception as error:  # noqa: BLE001 -- the one place where a bug of ours becomes a 500 and a log line
             log.error(one_line("".join(traceback.format_exception(error)).encode(), 4000))
             exchange.status = 500
+            if exchange.first_byte_ms is not None:
+                # An answer has begun: a second one would be spliced into it.
+                if client.transport is not None:
+                    client.transport.abort()
+                raise ConnectionResetError("an internal error after the answer had begun") from None
+            ending = Ending.REFUSED
             return await self._send(client, refused(Refusal(500, "server_error", "internal error"), exchange))
         finally:
             exchange.finish(ending, self._metrics)

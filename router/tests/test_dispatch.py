@@ -595,3 +595,32 @@ def test_every_request_ends_with_one_line(tmp_path):
         assert outcomes == ["served", "refused", "served"]
 
     run(tmp_path, story)
+
+
+def test_a_bug_before_the_answer_is_a_500_and_counted_as_refused(tmp_path, monkeypatch):
+    async def story(front, peer):
+        async def serve(*_):
+            raise RuntimeError("planted")
+
+        monkeypatch.setattr(front.parts.front._dispatcher, "serve", serve)
+        reply = await front.post({"prompt": PROMPT})
+        assert (reply.status, reply.whole) == (500, True)
+        await until(lambda: len(front.requests()) == 1)
+        assert " status=500 outcome=refused " in front.requests()[0]
+
+    run(tmp_path, story)
+
+
+def test_a_bug_in_the_middle_of_a_stream_splices_nothing_into_it(tmp_path, monkeypatch):
+    async def story(front, peer):
+        async def end(*_):
+            raise RuntimeError("planted")
+
+        monkeypatch.setattr("router.relay._Stream._end", end)
+        reply = await front.post({"prompt": PROMPT, "stream": True})
+        assert (reply.status, reply.whole) == (200, False)
+        assert b"internal error" not in reply.body
+        await until(lambda: len(front.requests()) == 1)
+        assert " outcome=broken " in front.requests()[0]
+
+    run(tmp_path, story)
