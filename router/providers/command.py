@@ -48,6 +48,7 @@ class CommandProvider:
         try:
             await run.connect(line, self._log)
         except BaseException:
+            run.close()
             await child.kill()
             raise
         return run
@@ -93,9 +94,16 @@ class CommandRun:
         """The whole group is ended and reaped, and its output read to the end."""
         await self._child.end()
         await happens(self._output.ended, _OUTPUT_GRACE_S)
+        self.close()
+
+    def close(self) -> None:
+        """Nothing more is read or written."""
         for transport in self._transports:
             with contextlib.suppress(RuntimeError):
                 transport.close()
+        for pipe in self._child.pipes:
+            if pipe is not None:
+                pipe.close()
 
 
 def _request(job: Job) -> ProviderRequest:

@@ -39,13 +39,9 @@ async def share(handoff: Handoff) -> None:
     assert handoff.handshake is not None
     handoff.asked_ns = time.perf_counter_ns()
     message = asyncio.create_task(handoff.handshake.receive())
-    try:
-        answer = await _ask(handoff, str(handoff.handshake.path))
-        share_id = _share_id(answer)
-        handoff.lent = await _lent(handoff, message, share_id)
-    finally:
-        await _close_unused(handoff, message)
-    handoff.left.callback(handoff.lent.close)
+    handoff.left.callback(_close, message)
+    answer = await _ask(handoff, str(handoff.handshake.path))
+    handoff.lent = await _lent(handoff, message, _share_id(answer))
     handoff.share_ms = ms_since(handoff.asked_ns)
     handoff.share_status = answer.status
 
@@ -92,13 +88,16 @@ async def _lent(handoff: Handoff, message: asyncio.Task[Lent], share_id: str) ->
     return lent
 
 
-async def _close_unused(handoff: Handoff, message: asyncio.Task[Lent]) -> None:
-    """Descriptors that came and were not taken are closed; a message that did not come is not waited for."""
+def _close(message: asyncio.Task[Lent]) -> None:
+    """Descriptors that came are closed, and so are those that still come. Waits for nothing, so that nothing can come
+    between."""
     message.cancel()
-    await asyncio.wait({message})
-    if message.cancelled() or message.exception() is not None or handoff.lent is not None:
-        return
-    message.result().close()
+    message.add_done_callback(_close_what_came)
+
+
+def _close_what_came(message: asyncio.Task[Lent]) -> None:
+    if not message.cancelled() and message.exception() is None:
+        message.result().close()
 
 
 async def start(handoff: Handoff) -> None:

@@ -4,6 +4,7 @@ client and the log are told, and that every slot comes back."""
 import asyncio
 import io
 import json
+import os
 import sys
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from router.http1 import Head, ReplyReader, encode_request
 from router.lifecycle import Lifecycle
 from router.log import Log
 from router.parts import Keys, Parts
+from router.routes import shared
 from router.slots import State
 from router.tests.llama_peer import LlamaPeer, running
 
@@ -379,6 +381,31 @@ def test_a_client_that_leaves_in_any_phase_leaves_no_slot_behind(tmp_path, phase
 
     slow = replace(QUICK, share=10, restore=10, first_byte=10)
     run(tmp_path, story, timeouts=slow)
+
+
+def test_who_leaves_just_as_the_descriptors_come_leaves_none_open(tmp_path, monkeypatch):
+    came = []
+
+    async def story(front, peer):
+        peer.answers.clear()
+        take = shared._lent
+
+        async def taken(*words):
+            lent = await take(*words)
+            came.extend((fd, os.fstat(fd).st_ino) for fd in lent.fds)
+            asyncio.current_task().cancel()
+            return lent
+
+        def none_is_open():
+            held = {int(name) for name in os.listdir("/proc/self/fd")}
+            return not any(fd in held and os.stat(f"/proc/self/fd/{fd}").st_ino == inode for fd, inode in came)
+
+        monkeypatch.setattr(shared, "_lent", taken)
+        await front.leave_after({"prompt": PROMPT}, lambda: until(lambda: came))
+        await until(none_is_open)
+        await front.all_free(2)
+
+    run(tmp_path, story)
 
 
 def test_a_client_that_leaves_while_the_provider_runs_ends_the_provider(tmp_path):
