@@ -51,6 +51,23 @@ WORDS = {
     "a suite that is not there": (["run", "hybrid_rout", "--router", ROUTER], "did you mean 'hybrid_route'"),
     "no build": (["run", "hybrid_route"], "there is no build to test"),
     "a router that does not exist": (["run", "hybrid_route", "--router", "/nowhere/router"], "no such command"),
+    "an old build that does not exist": (
+        ["ab", "--old", "./no-such-build", "--new", ROUTER, "hybrid_route"],
+        "--old: no such command: ./no-such-build",
+    ),
+    "a build of a matrix that does not exist": (
+        ["matrix", f"base={ROUTER}", "fix=no-such-build", "hybrid_route"],
+        "fix: no such command: no-such-build",
+    ),
+    "scenarios where checks are wanted": (
+        ["ab", "--old", ROUTER, "--new", ROUTER, "--expect-red", "a check", "scenarios/hybrid_route"],
+        "scenarios/hybrid_route is no check; name the scenarios in front of --expect-red",
+    ),
+    "scenarios of two kinds": (["ab", "--old", ROUTER, "--new", ROUTER], "an engine (scenarios/hydra_"),
+    "a profile of another kind for both sides": (
+        ["ab", "--old", ROUTER, "--new", ROUTER, "--profile", "engine", "hybrid_route"],
+        "starts an engine",
+    ),
     "an empty command": (["run", "hybrid_route", "--router", ""], "an empty command"),
     "an unknown flag": (["run", "--ruoter", "x"], "unknown argument --ruoter; did you mean '--router'"),
     "an unknown check": (["run", "hybrid_route", "--router", ROUTER, "--check", "x"], "no check is called 'x'"),

@@ -36,7 +36,7 @@ COMMANDS = {
     "report": "render the result of an earlier run",
 }
 
-USAGE, ERROR, INTERRUPTED = 2, 3, 130
+USAGE, ERROR, CANNOT_BE_JUDGED, INTERRUPTED = 2, 3, 125, 130
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
@@ -44,6 +44,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Everything that a person can get wrong is one line on stderr; a traceback is a bug of kvgate's."""
     _open_what_is_closed()
     words = list(sys.argv[1:] if argv is None else argv)
+    status = _status_of(words)
+    return _for_bisect(status) if words[:1] == ["run"] and "--bisect" in words else status
+
+
+def _for_bisect(status: int) -> int:
+    """`git bisect run` takes every status up to 127 but 0 and 125 for a bad commit: only a FAIL may say that."""
+    return status if status in (0, 1) or status > 127 else CANNOT_BE_JUDGED
+
+
+def _status_of(words: Sequence[str]) -> int:
     prog = f"kvgate {words[0]}" if words and words[0] in COMMANDS else "kvgate"
     try:
         status = _dispatch(words, prog)

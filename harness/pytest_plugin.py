@@ -214,7 +214,7 @@ class Runs:
         """The build under test of a kind. pytest.UsageError where none was named, or it is not there."""
         command = self.config.getoption(f"--kvgate-{kind}") or _default_command(kind)
         if command is None:
-            raise pytest.UsageError(f"these scenarios put a {kind} under test: say --kvgate-{kind} CMD")
+            raise pytest.UsageError(f"these scenarios put {kind.one} under test: say --kvgate-{kind} CMD")
         try:
             profile = self.config.getoption("--kvgate-profile")
             return build_of("build", command, kind=kind, profile=profile, said_by=f"--kvgate-{kind}")

@@ -41,6 +41,11 @@ class Kind(StrEnum):
     DECODER = "decoder"
     ENGINE = "engine"
 
+    @property
+    def one(self) -> str:
+        """With its article, for sentences."""
+        return f"an {self}" if self is Kind.ENGINE else f"a {self}"
+
 
 class Endpoint(StrEnum):
     """The client's endpoint."""

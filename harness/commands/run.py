@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import shlex
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,6 @@ from harness.errors import Unavailable, UsageError
 from harness.models import resolve
 from harness.near import did_you_mean
 from harness.plan import TOY, Options
-from harness.profiles import Build
 from harness.proof.contenders import build_of
 from harness.proof.scenario_runs import run_series
 from harness.result import RunResult, ScenarioResult, Status, Verdict, worst
@@ -26,8 +24,6 @@ from harness.scenario import Kind, Scenario
 from harness.selection import select
 from reports import outputs
 
-_BISECT = {Verdict.OK: 0, Verdict.FAILED: 1}
-_CANNOT_BE_JUDGED = 125
 _KINDS = tuple(Kind)
 
 
@@ -47,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--real", action="store_true", help="a real server or model that is missing is an error")
     parser.add_argument("--ready-timeout", type=_seconds, default=Options().ready_s, metavar="S",
                         help="how long the build may take until it is ready (%(default)g)")  # fmt: skip
-    parser.add_argument("--bisect", action="store_true", help="exit 0 good, 1 bad, 125 not to be judged")
+    parser.add_argument(
+        "--bisect", action="store_true", help="for `git bisect run`: exit 0 good, 1 bad, 125 whatever else happened"
+    )
     parser.add_argument("--runs", type=Path, metavar="DIR", help="where the run's folder is made")
     outputs.add_arguments(parser)
 
@@ -69,7 +67,6 @@ def run(arguments: argparse.Namespace) -> int:
         flags = " or ".join(f"--{each} CMD" for each in _KINDS)
         raise UsageError(f"there is no build to test; say {flags}")
     build = build_of("build", command, kind=kind, profile=arguments.profile, env=arguments.env, said_by=f"--{kind}")
-    refuse_missing_command(build, f"--{kind}")
     refuse_bad_model(arguments.model)
     report = outputs.Outputs(arguments)
     result = run_series(
@@ -82,8 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         options=_options(arguments),
         enough=_stop if arguments.fail_fast else _go_on,
     )
-    status = report.show(result)
-    return _BISECT.get(result.verdict, _CANNOT_BE_JUDGED) if arguments.bisect else status
+    return report.show(result)
 
 
 def _build_under_test(arguments: argparse.Namespace) -> tuple[Kind, str | None]:
@@ -100,11 +96,11 @@ def _selected(arguments: argparse.Namespace, kind: Kind) -> tuple[Scenario, ...]
     if not fitting:
         wanted = found[0].under_test
         raise UsageError(
-            f"none of these {len(found)} scenarios puts a {kind} under test but a {wanted}: say --{wanted} CMD"
+            f"none of these {len(found)} scenarios puts {kind.one} under test but {wanted.one}: say --{wanted} CMD"
         )
     if arguments.scenarios and len(fitting) < len(found) and not arguments.list:
         other = next(each for each in found if each.under_test is not kind)
-        raise UsageError(f"{other.file} puts a {other.under_test} under test, not a {kind}")
+        raise UsageError(f"{other.file} puts {other.under_test.one} under test, not {kind.one}")
     return fitting if arguments.check is None else _with_checks(fitting, arguments.check)
 
 
@@ -141,14 +137,6 @@ def _options(arguments: argparse.Namespace) -> Options:
         checks=None if arguments.check is None else frozenset(arguments.check),
         ready_s=arguments.ready_timeout,
     )
-
-
-def refuse_missing_command(build: Build, flag: str) -> None:
-    """A command that is not there is the person's mistake, and said before anything is started."""
-    program = build.command[0]
-    if shutil.which(program) is None:
-        what = "no executable file" if Path(program).exists() else "no such command"
-        raise UsageError(f"{flag}: {what}: {program}")
 
 
 def refuse_bad_model(model: str | None) -> None:

@@ -33,12 +33,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = DESCRIPTION
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="files or folders; all there are unless said")
+    parser.add_argument("--profile", metavar="FILE", help="how both builds are started")
     for side in (OLD, NEW):
         parser.add_argument(f"--{side}", required=True, metavar="CMD", help=f"the command that starts the {side} build")
         parser.add_argument(
             f"--{side}-env", action="append", default=[], metavar="K=V", help=f"a variable for the {side} build alone"
         )
-        parser.add_argument(f"--{side}-profile", metavar="FILE", help=f"how the {side} build is started")
+        parser.add_argument(
+            f"--{side}-profile", metavar="FILE", help=f"how the {side} build is started, where that differs"
+        )
     refs = parser.add_argument_group("builds of git refs", "--old and --new are then refs, each built in a clean clone")
     refs.add_argument("--repo", type=Path, metavar="DIR", help="the repository")
     refs.add_argument("--build", metavar="CMD", help="builds {src} into {build}; run by a shell in {src}")
@@ -59,9 +62,10 @@ def _positive(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
+    expect_red = arguments.expect_red
+    refuse_scenarios_among_checks(expect_red or ())
     scenarios = [replace(each, known_red="") for each in select(arguments.scenarios)]
     kind = kind_of(scenarios)
-    expect_red = arguments.expect_red
     if expect_red is not None:
         refuse_unknown_checks(expect_red, scenarios)
     refuse_half_a_ref_build(arguments)
@@ -99,7 +103,7 @@ def refuse_half_a_ref_build(arguments: argparse.Namespace) -> None:
 def _build(arguments: argparse.Namespace, side: str, kind: Kind) -> tuple[Build, dict[str, Any]]:
     """The build of one side and where it comes from: a command as given, or a ref that is built first."""
     said, flag = getattr(arguments, side), f"--{side}"
-    profile, env = getattr(arguments, f"{side}_profile"), getattr(arguments, f"{side}_env")
+    profile, env = getattr(arguments, f"{side}_profile") or arguments.profile, getattr(arguments, f"{side}_env")
     if arguments.repo is None:
         return build_of(side, said, kind=kind, profile=profile, env=env, said_by=flag), {}
     built = build_ref(arguments.repo, said, arguments.build or "true", announce=_announce)
@@ -133,9 +137,16 @@ def kind_of(scenarios: Sequence[Scenario]) -> Kind:
     """What all these scenarios put under test; UsageError when they differ."""
     kinds = {scenario.under_test: scenario for scenario in scenarios}
     if len(kinds) > 1:
-        named = " and ".join(f"a {kind} ({scenario.file})" for kind, scenario in kinds.items())
+        named = " and ".join(f"{kind.one} ({scenario.file})" for kind, scenario in kinds.items())
         raise UsageError(f"the scenarios put different things under test: {named}; choose those of one kind")
     return next(iter(kinds))
+
+
+def refuse_scenarios_among_checks(names: Sequence[str]) -> None:
+    """A list takes every word up to the next flag: scenarios behind it would silently be all there are."""
+    for name in names:
+        if name.endswith(".yaml") or Path(name).is_dir():
+            raise UsageError(f"--expect-red: {name} is no check; name the scenarios in front of --expect-red")
 
 
 def refuse_unknown_checks(names: Sequence[str], scenarios: Sequence[Scenario]) -> None:

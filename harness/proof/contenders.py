@@ -31,7 +31,9 @@ def build_of(
     """A build from what was typed. UsageError names `said_by`, the flag that it was typed for."""
     flag = said_by or f"--{name}"
     words = _program_of(words_of(command, flag), kind)
-    return build_from_words(name, words, kind=kind, profile=profile, env=env, said_by=flag)
+    build = build_from_words(name, words, kind=kind, profile=profile, env=env, said_by=flag)
+    refuse_missing_program(build, flag)
+    return build
 
 
 def build_from_words(
@@ -39,7 +41,7 @@ def build_from_words(
 ) -> Build:
     found = profiles.named(profile) if profile is not None else profiles.default_profile(kind)
     if found.kind is not kind:
-        raise UsageError(f"the profile {found.name} starts a {found.kind}, the scenarios put a {kind} under test")
+        raise UsageError(f"the profile {found.name} starts {found.kind.one}, the scenarios put {kind.one} under test")
     environment = environment_of(env, f"{said_by}-env")
     words = tuple(_absolute(word) for word in words)
     return Build(name, words, found, _module_path(words, environment) | environment)
@@ -88,6 +90,14 @@ def environment_of(pairs: Iterable[str], flag: str) -> dict[str, str]:
             raise UsageError(f"{flag}: expected NAME=VALUE, got {pair!r}")
         environment[name] = value
     return environment
+
+
+def refuse_missing_program(build: Build, flag: str) -> None:
+    """A command that is not there is the person's mistake, and said before anything is started."""
+    program = build.command[0]
+    if shutil.which(program, path=build.env.get("PATH")) is None:
+        what = "no executable file" if Path(program).exists() else "no such command"
+        raise UsageError(f"{flag}: {what}: {program}")
 
 
 def provenance_of(build: Build) -> Provenance:

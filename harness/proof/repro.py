@@ -88,7 +88,7 @@ def _build(arguments: argparse.Namespace, scenario: Scenario) -> Build:
     kind = scenario.under_test
     command = getattr(arguments, str(kind))
     if command is None:
-        raise UsageError(f"{scenario.file} puts a {kind} under test: say --{kind} CMD")
+        raise UsageError(f"{scenario.file} puts {kind.one} under test: say --{kind} CMD")
     return build_of("build", command, kind=kind, profile=arguments.profile, env=arguments.env, said_by=f"--{kind}")
 
 

@@ -25,6 +25,7 @@ def test_relative_paths_mean_what_they_mean_in_the_current_folder(here):
     (here / "conf").mkdir()
     (here / "conf" / "a.yaml").write_text("")
     (here / "router").write_text("")
+    (here / "router").chmod(0o755)
     assert build("./router conf/a.yaml not/there --flag").command == (
         str(here / "router"),
         str(here / "conf" / "a.yaml"),
