@@ -47,7 +47,7 @@ def history(repo: Path, *builds: str) -> list[str]:
 
 def test_the_first_bad_commit_is_found(tmp_path):
     repo = tmp_path / "repo"
-    first, second, third = history(repo, GOOD, GOOD, BAD)
+    first, _, third = history(repo, GOOD, GOOD, BAD)
     git(repo, "bisect", "start", third, first)
     ended = git(repo, "bisect", "run", *RUN)
     assert f"{third} is the first bad commit" in ended.stdout, ended.stdout + ended.stderr
