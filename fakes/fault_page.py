@@ -50,6 +50,8 @@ What a step has not, as a share has no text, is not reached. Two tests share a f
 socket with `X-Fake-Scope` sets, clears, holds, counts and reads what is its own and nothing else.
 """
 
+_ABOUT = {"engine": "\nF01 to F65 are the numbers that the text of the Hydra protocol gives its faults.\n"}
+
 
 def page() -> str:
     """The whole page."""
@@ -57,7 +59,7 @@ def page() -> str:
     parts = [_HEAD]
     for who in ("decoder", "provider", "engine"):
         own = [fault for fault in faults if fault.point.who == who]
-        parts.append(f"## Faults of the {who} ({len(own)})\n")
+        parts.append(f"## Faults of the {who} ({len(own)})\n{_ABOUT.get(who, '')}")
         for (name, about), members in groupby(sorted(own, key=lambda one: (family(one), one.name)), key=family):
             parts.append(f"### {who}: {name.removeprefix('engine_').replace('_', ' ')}\n\n{about}\n")
             parts += [_entry(fault) for fault in members]
@@ -87,7 +89,7 @@ def link(ref: str) -> str:
 
 def faults_of_report(report: Report, faults: Iterable[Fault]) -> tuple[str, ...]:
     """Every fault that stands for it."""
-    return (*(fault.name for fault in faults if report.ref in fault.reports), *report.engine)
+    return tuple(fault.name for fault in faults if report.ref in fault.reports)
 
 
 def _by_report(faults: Sequence[Fault]) -> str:

@@ -11,58 +11,61 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One report. `asks_decoder`, `asks_provider`: whether it asks for a mode of that fake. `engine` are engines'
-    faults that stand for it too; `why` says why there is no mode, or what shows it instead.
+    """One report. `asks_decoder`, `asks_provider`: whether it asks for a mode of that fake. `why` says why there is no
+    mode, or what shows it instead.
     """
 
     ref: str
     asks_decoder: bool = False
     asks_provider: bool = False
-    engine: tuple[str, ...] = ()
     why: str = ""
 
 
-_CHANGELOG = "https://github.com/ddvnguyen/hydra_vortex/blob/0b014cfd019c272faf30293c8009dfdba4d64e5b/CHANGELOG.md"
+_HYDRA = "https://github.com/ddvnguyen/hydra_vortex/blob"
+CHANGELOG = f"{_HYDRA}/0b014cfd019c272faf30293c8009dfdba4d64e5b/CHANGELOG.md"
+RPC_TEXT = f"{_HYDRA}/5d74feb275af81da5d403552e3125745f3c40fbb/specs/rpc-protocol.md"
+"""What the RPC's own text leaves a peer free to send."""
+RPC_ENGINE = (
+    "https://github.com/ddvnguyen/llama.cpp/blob/b76630f89917bf4e4876d043e9cfeae5ee6d30f2/tools/server"
+    "/hydra-server-context.cpp"
+)
+"""What a published engine is seen to do in its own code."""
 REPORTS = (
-    Report("ggml-org/llama.cpp#26676", True, engine=("engine-tokens-not-restored",)),
-    Report("ggml-org/llama.cpp#28194", True, engine=("engine-checkpoint-missing",)),
-    Report("ggml-org/llama.cpp#27068", True, engine=("engine-poison-then-crash",)),
+    Report("ggml-org/llama.cpp#26676", True),
+    Report("ggml-org/llama.cpp#28194", True),
+    Report("ggml-org/llama.cpp#27068", True),
     Report("ggml-org/llama.cpp#14434", True),
     Report("1bit-MONSTER/1bit-MONSTER#2145", True),
-    Report(
-        "ddvnguyen/hydra_vortex#470",
-        True,
-        engine=("engine-identity-flips", "engine-identity-absent", "engine-model-fallback"),
-    ),
-    Report(_CHANGELOG, True, engine=("engine-meta-after-put-zero", "engine-npast-ntok-differ")),
+    Report("ddvnguyen/hydra_vortex#470", True),
+    Report(CHANGELOG, True),
     Report("ddvnguyen/hydra_vortex#615", asks_provider=True),
-    Report("ddvnguyen/llama.cpp#77", True, engine=("engine-accept-silence", "engine-info-lies")),
+    Report("ddvnguyen/llama.cpp#77", True),
     Report("llm-d/llm-d-router#2427", why="a router without a provider that is ready: no fake has to do anything"),
     Report("llm-d/llm-d-router#1206", asks_provider=True),
     Report("sgl-project/sglang#30233", asks_provider=True),
-    Report("vllm-project/vllm#52234", True, True, ("engine-wrong-prefix",)),
+    Report("vllm-project/vllm#52234", True, True),
     Report("LMCache/LMCache#4614", True, True),
     Report("vllm-project/vllm#46008", asks_provider=True),
     Report("sgl-project/sglang#7147", True),
     Report("ModelEngine-Group/unified-cache-management#1295", asks_provider=True),
     Report("sgl-project/sglang#29017", True, True),
-    Report("sgl-project/sglang#29482", True, True, ("engine-refuse-connect",)),
-    Report("vllm-project/vllm-ascend#14123", True, engine=("engine-stream-stall",)),
+    Report("sgl-project/sglang#29482", True, True),
+    Report("vllm-project/vllm-ascend#14123", True),
     Report("LMCache/LMCache#4209", asks_provider=True),
-    Report("ai-dynamo/dynamo#13088", engine=("engine-die-and-return-empty",)),
-    Report("sgl-project/sglang#34570", asks_provider=True, engine=("engine-close-after-execution",)),
+    Report("ai-dynamo/dynamo#13088"),
+    Report("sgl-project/sglang#34570", asks_provider=True),
     Report("vllm-project/vllm-ascend#13466", True),
     Report("vllm-project/vllm-ascend#10812", why="a pattern of clients that leave: no fake has to do anything"),
     Report("sgl-project/sglang#24527", True, True),
     Report("antoinezambelli/forge#155", True),
     Report("ggml-org/llama.cpp#28139", True),
     Report("ggml-org/llama.cpp#27148", True),
-    Report("ggml-org/llama.cpp#18703", True, engine=("engine-not-implemented",)),
-    Report("ggml-org/llama.cpp#24496", True, engine=("engine-cancel-ignored",)),
-    Report("ai-dynamo/dynamo#13691", asks_provider=True, engine=("engine-slow-prefill",)),
+    Report("ggml-org/llama.cpp#18703", True),
+    Report("ggml-org/llama.cpp#24496", True),
+    Report("ai-dynamo/dynamo#13691", asks_provider=True),
     Report("BerriAI/litellm#30244", True),
-    Report("gpustack/gpustack#5939", True, engine=("engine-truncated-payload",)),
-    Report("BerriAI/litellm#40404", True, engine=("engine-stream-cut",)),
+    Report("gpustack/gpustack#5939", True),
+    Report("BerriAI/litellm#40404", True),
     Report("lemonade-sdk/lemonade#1836"),
     Report("mostlygeek/llama-swap#138"),
     Report("ollama/ollama#17516"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from fakes.engine.steps import BlobDraft
 from fakes.fault import Fault, Value, one_of, whole_number
+from fakes.fault_reports import CHANGELOG, RPC_ENGINE
 from fakes.point import Point
 
 _TGT_OVERFLOW = 2**64 - 8
@@ -37,7 +38,7 @@ def blob_bad(step: BlobDraft, how: str) -> BlobDraft:
 def blob_zero(step: BlobDraft) -> BlobDraft:
     """OK, a position above 0, and no payload at all (F49).
 
-    A correct router stores nothing and falls back.
+    The engine claims that the slot holds the prompt. A correct router stores nothing and falls back.
     """
     return replace(step, absent=True)
 
@@ -45,7 +46,7 @@ def blob_zero(step: BlobDraft) -> BlobDraft:
 def npast_ntok_differ(step: BlobDraft, k: int) -> BlobDraft:
     """The blob's n_past is k more (or fewer) than its token count (F50).
 
-    A correct router takes the position from the token list.
+    The engine claims both numbers for the same rows. A correct router takes the position from the token list.
     """
     return replace(step, n_past=max(0, step.n_past + k))
 
@@ -53,7 +54,8 @@ def npast_ntok_differ(step: BlobDraft, k: int) -> BlobDraft:
 def logits_wrong(step: BlobDraft, how: str) -> BlobDraft:
     """The logits tail is missing, or four bytes short (F51).
 
-    A correct router notices nothing: without logits the last token is evaluated again.
+    The engine claims OK and a whole blob. A correct router notices nothing: without logits the last token is evaluated
+    again.
     """
     return replace(step, logits=b"" if how == "absent" else step.logits[:-4])
 
@@ -69,7 +71,8 @@ def checkpoint_missing(step: BlobDraft) -> BlobDraft:
 def checkpoint_mislabelled(step: BlobDraft) -> BlobDraft:
     """A full checkpoint is marked as recurrent-only, or the reverse (F53).
 
-    A real engine would read wild memory. A correct router prefills again when the restore is refused.
+    The engine claims OK, and a checkpoint that is not what its flag says: a real one would read wild memory. A correct
+    router prefills again when the restore is refused.
     """
     if step.snapshot is None:
         return step
@@ -85,13 +88,20 @@ def wrong_prefix(step: BlobDraft) -> BlobDraft:
 
 
 FAULTS = (
-    Fault("engine-blob-bad", Point.ENGINE_BLOB, blob_bad, Value(one_of(*_BAD), "truncated", "what is wrong")),
-    Fault("engine-blob-zero", Point.ENGINE_BLOB, blob_zero),
+    Fault(
+        "engine-blob-bad",
+        Point.ENGINE_BLOB,
+        blob_bad,
+        Value(one_of(*_BAD), "truncated", "what is wrong"),
+        reports=("ggml-org/llama.cpp#27068", "vllm-project/vllm#52234"),
+    ),
+    Fault("engine-blob-zero", Point.ENGINE_BLOB, blob_zero, reports=("ggml-org/llama.cpp#14434",)),
     Fault(
         "engine-npast-ntok-differ",
         Point.ENGINE_BLOB,
         npast_ntok_differ,
         Value(whole_number(-(1 << 31), 1 << 31), 1, "difference"),
+        reports=(CHANGELOG,),
     ),
     Fault(
         "engine-logits-wrong",
@@ -99,8 +109,14 @@ FAULTS = (
         logits_wrong,
         Value(one_of("absent", "wrong-size"), "absent", "what is wrong"),
         ops=("PREFILL",),
+        reports=(RPC_ENGINE,),
     ),
-    Fault("engine-checkpoint-missing", Point.ENGINE_BLOB, checkpoint_missing),
-    Fault("engine-checkpoint-mislabelled", Point.ENGINE_BLOB, checkpoint_mislabelled),
-    Fault("engine-wrong-prefix", Point.ENGINE_BLOB, wrong_prefix),
+    Fault("engine-checkpoint-missing", Point.ENGINE_BLOB, checkpoint_missing, reports=("ggml-org/llama.cpp#28194",)),
+    Fault(
+        "engine-checkpoint-mislabelled",
+        Point.ENGINE_BLOB,
+        checkpoint_mislabelled,
+        reports=("ggml-org/llama.cpp#28194",),
+    ),
+    Fault("engine-wrong-prefix", Point.ENGINE_BLOB, wrong_prefix, reports=("vllm-project/vllm#52234",)),
 )

@@ -16,7 +16,8 @@ OTHER = {"model_name": "another-model", "tokenizer": "another-tokenizer"}
 def model_fallback(step: RpcAnswer) -> RpcAnswer:
     """PREFILL is answered OK by another model than asked for, and says so: `model_fallback` and its identity (F45).
 
-    A correct router goes by the identity that is said, not by the one it asked for.
+    The engine claims OK, and the truth about its model. A correct router goes by the identity that is said, not by the
+    one it asked for.
     """
     return replace(step, meta={**step.fields, **OTHER, "model_fallback": True})
 
@@ -24,7 +25,8 @@ def model_fallback(step: RpcAnswer) -> RpcAnswer:
 def identity_flips(step: RpcAnswer) -> RpcAnswer:
     """STATE_META names another model than PREFILL did, on the same engine (F46).
 
-    A correct router hands nothing over, and does not skip the guard because the engine is the same.
+    The engine claims one model in one answer and another in the next. A correct router hands nothing over, and does not
+    skip the guard because the engine is the same.
     """
     return replace(step, meta={**step.fields, **OTHER})
 
@@ -32,13 +34,31 @@ def identity_flips(step: RpcAnswer) -> RpcAnswer:
 def identity_absent(step: RpcAnswer) -> RpcAnswer:
     """No answer says which model it is about (F47).
 
-    A correct router goes on unguarded and counts it.
+    The engine claims nothing about its model. A correct router goes on unguarded and counts it.
     """
     return replace(step, meta={key: value for key, value in step.fields.items() if key not in _FIELDS})
 
 
 FAULTS = (
-    Fault("engine-model-fallback", Point.ENGINE_ANSWER, model_fallback, ops=("PREFILL",)),
-    Fault("engine-identity-flips", Point.ENGINE_ANSWER, identity_flips, ops=("STATE_META",)),
-    Fault("engine-identity-absent", Point.ENGINE_ANSWER, identity_absent, ops=_WITH_IDENTITY),
+    Fault(
+        "engine-model-fallback",
+        Point.ENGINE_ANSWER,
+        model_fallback,
+        ops=("PREFILL",),
+        reports=("ddvnguyen/hydra_vortex#470",),
+    ),
+    Fault(
+        "engine-identity-flips",
+        Point.ENGINE_ANSWER,
+        identity_flips,
+        ops=("STATE_META",),
+        reports=("ddvnguyen/hydra_vortex#470",),
+    ),
+    Fault(
+        "engine-identity-absent",
+        Point.ENGINE_ANSWER,
+        identity_absent,
+        ops=_WITH_IDENTITY,
+        reports=("ddvnguyen/hydra_vortex#470",),
+    ),
 )

@@ -15,7 +15,8 @@ _LAST_FLAG = -1
 def stream_no_end(step: LegacyReply, k: int) -> LegacyReply:
     """k pieces of text, and then nothing on an open connection: a failure that looks like an end (F40).
 
-    A correct router has a rule for silence and does not hang.
+    The engine claims to be still at it, for this generation has no other way to say that it failed. A correct router
+    has a rule for silence and does not hang.
     """
     pieces = PieceDecoder().receive(step.data)
     return replace(step, data=b"".join(map(encode_piece, pieces[:k])))
@@ -24,7 +25,7 @@ def stream_no_end(step: LegacyReply, k: int) -> LegacyReply:
 def frame_split(step: RpcAnswer) -> RpcAnswer:
     """Frames and length fields arrive three bytes at a time (F41).
 
-    A correct router puts them together.
+    All that is claimed is true. A correct router puts them together.
     """
     return replace(step, piece_bytes=3)
 
@@ -32,7 +33,8 @@ def frame_split(step: RpcAnswer) -> RpcAnswer:
 def frame_bad(step: LegacyReply, how: str) -> LegacyReply:
     """The frames are no whole number of nine bytes, or the final flag is on none of them or on two (F42).
 
-    A correct router treats the reply as failed.
+    The engine claims OK, and a count of frames or an end that contradicts itself. A correct router treats the reply as
+    failed.
     """
     data = bytearray(step.data)
     if how == "size":
@@ -50,12 +52,20 @@ FAULTS = (
         Point.ENGINE_LEGACY,
         stream_no_end,
         Value(whole_number(0, 1 << 30), 1, "pieces that are sent"),
+        reports=("vllm-project/vllm-ascend#14123",),
     ),
-    Fault("engine-frame-split", Point.ENGINE_ANSWER, frame_split, ops=("DECODE",)),
+    Fault(
+        "engine-frame-split",
+        Point.ENGINE_ANSWER,
+        frame_split,
+        ops=("DECODE",),
+        reports=("vllm-project/vllm-ascend#13466",),
+    ),
     Fault(
         "engine-frame-bad",
         Point.ENGINE_LEGACY,
         frame_bad,
         Value(one_of("size", "no-final", "two-final"), "size", "what is wrong"),
+        reports=("BerriAI/litellm#40404",),
     ),
 )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from fakes.engine.steps import Admission, Refusal
 from fakes.fault import Fault
+from fakes.fault_reports import RPC_ENGINE
 from fakes.point import Point
 
 NOT_FOUND, ERROR, BAD_REQUEST, NOT_IMPLEMENTED = 0x01, 0x02, 0x05, 0x06
@@ -17,7 +18,8 @@ _NEWER_OPS = ("CONFIGURE", "INFO", "PREFILL", "DECODE", "SET_EXPERT_MODE", "SWAP
 def busy(step: Admission) -> Admission:
     """A stranger's request sits on the slot: state operations are answered BUSY (F20 with `first=`, F21 without).
 
-    A correct router backs off and tries again a few times, then takes another engine or gives up in words.
+    The engine claims that it cannot now, which is true. A correct router backs off and tries again a few times, then
+    takes another engine or gives up in words.
     """
     return replace(step, occupied=True)
 
@@ -33,7 +35,8 @@ def busy_as_error(step: Admission) -> Admission:
 def busy_as_cap_mismatch(step: Admission) -> Admission:
     """A stranger's request sits on the slot: DECODE is answered CAP_MISMATCH, with the reason `slot is busy` (F23).
 
-    A correct router goes by the reason: no second prefill, and no mismatch of models is counted.
+    The engine claims another model by its code, and the truth by its reason. A correct router goes by the reason: no
+    second prefill, and no mismatch of models is counted.
     """
     return replace(step, occupied=True)
 
@@ -41,7 +44,8 @@ def busy_as_cap_mismatch(step: Admission) -> Admission:
 def not_found_slot(step: Admission) -> Admission:
     """A slot that the engine lists is answered NOT_FOUND (F24).
 
-    A correct router reads the list of slots again, takes another one, and does not loop.
+    The engine claims that there is no such slot, and its listing claims that there is. A correct router reads the list
+    of slots again, takes another one, and does not loop.
     """
     return replace(step, refusal=Refusal(NOT_FOUND))
 
@@ -57,7 +61,7 @@ def op_unknown(step: Admission) -> Admission:
 def not_implemented(step: Admission) -> Admission:
     """PREFILL is answered NOT_IMPLEMENTED (F26).
 
-    A correct router prefills over HTTP and never stores an empty blob.
+    The engine claims, plainly, that it cannot. A correct router prefills over HTTP and never stores an empty blob.
     """
     return replace(step, refusal=Refusal(NOT_IMPLEMENTED))
 
@@ -65,7 +69,8 @@ def not_implemented(step: Admission) -> Admission:
 def undrained_payload(step: Admission) -> Admission:
     """BAD_REQUEST goes out before the payload was read, whose bytes are then taken for the next request (F13).
 
-    A correct router drops the connection, so that no second bad answer follows.
+    The engine claims that the request was bad, and then, of bytes that are none, that another one was. A correct router
+    drops the connection, so that no second bad answer follows.
     """
     return replace(step, refusal=Refusal(BAD_REQUEST), drained=False)
 
@@ -73,7 +78,8 @@ def undrained_payload(step: Admission) -> Admission:
 def info_lies(step: Admission) -> Admission:
     """INFO lists `merged_decode`, and DECODE speaks the generation without a frame (F27).
 
-    A correct router notices that the answer is no merged one, falls back, and trusts this engine's INFO no more.
+    The engine claims an operation that it does not speak. A correct router notices that the answer is no merged one,
+    falls back, and trusts this engine's INFO no more.
     """
     return replace(step, legacy=True)
 
@@ -81,7 +87,8 @@ def info_lies(step: Admission) -> Admission:
 def hash_mismatch_early(step: Admission) -> Admission:
     """DECODE is answered BAD_REQUEST: the kv segment hashes to something else than was said (F33, early).
 
-    A correct router sends it once more from where it has it, and then prefills again.
+    The engine claims that what it was sent is not what was meant. A correct router sends it once more from where it has
+    it, and then prefills again.
     """
     return replace(step, refusal=Refusal(BAD_REQUEST, {"error": "KV segment hash mismatch (corrupt stream)"}))
 
@@ -103,14 +110,40 @@ def gate_a_reject(step: Admission) -> Admission:
 
 
 FAULTS = (
-    Fault("engine-busy", Point.ENGINE_ADMIT, busy, ops=_STATE_OPS),
-    Fault("engine-busy-as-error", Point.ENGINE_ADMIT, busy_as_error, ops=("PREFILL",)),
-    Fault("engine-busy-as-cap-mismatch", Point.ENGINE_ADMIT, busy_as_cap_mismatch, ops=("DECODE",)),
-    Fault("engine-not-found-slot", Point.ENGINE_ADMIT, not_found_slot, ops=_SLOT_OPS),
-    Fault("engine-op-unknown", Point.ENGINE_ADMIT, op_unknown, ops=_NEWER_OPS),
-    Fault("engine-not-implemented", Point.ENGINE_ADMIT, not_implemented, ops=("PREFILL",)),
-    Fault("engine-undrained-payload", Point.ENGINE_ADMIT, undrained_payload, ops=("STATE_PUT", "PREFILL", "DECODE")),
-    Fault("engine-info-lies", Point.ENGINE_ADMIT, info_lies, ops=("DECODE",)),
-    Fault("engine-hash-mismatch-early", Point.ENGINE_ADMIT, hash_mismatch_early, ops=("DECODE",)),
-    Fault("engine-gate-a-reject", Point.ENGINE_ADMIT, gate_a_reject, ops=("DECODE",)),
+    Fault("engine-busy", Point.ENGINE_ADMIT, busy, ops=_STATE_OPS, reports=("llm-d/llm-d-router#1206",)),
+    Fault("engine-busy-as-error", Point.ENGINE_ADMIT, busy_as_error, ops=("PREFILL",), reports=(RPC_ENGINE,)),
+    Fault(
+        "engine-busy-as-cap-mismatch", Point.ENGINE_ADMIT, busy_as_cap_mismatch, ops=("DECODE",), reports=(RPC_ENGINE,)
+    ),
+    Fault("engine-not-found-slot", Point.ENGINE_ADMIT, not_found_slot, ops=_SLOT_OPS, reports=(RPC_ENGINE,)),
+    Fault("engine-op-unknown", Point.ENGINE_ADMIT, op_unknown, ops=_NEWER_OPS, reports=("ggml-org/llama.cpp#18703",)),
+    Fault(
+        "engine-not-implemented",
+        Point.ENGINE_ADMIT,
+        not_implemented,
+        ops=("PREFILL",),
+        reports=("ggml-org/llama.cpp#18703",),
+    ),
+    Fault(
+        "engine-undrained-payload",
+        Point.ENGINE_ADMIT,
+        undrained_payload,
+        ops=("STATE_PUT", "PREFILL", "DECODE"),
+        reports=(RPC_ENGINE,),
+    ),
+    Fault("engine-info-lies", Point.ENGINE_ADMIT, info_lies, ops=("DECODE",), reports=("ddvnguyen/llama.cpp#77",)),
+    Fault(
+        "engine-hash-mismatch-early",
+        Point.ENGINE_ADMIT,
+        hash_mismatch_early,
+        ops=("DECODE",),
+        reports=("vllm-project/vllm#52234",),
+    ),
+    Fault(
+        "engine-gate-a-reject",
+        Point.ENGINE_ADMIT,
+        gate_a_reject,
+        ops=("DECODE",),
+        reports=("ddvnguyen/hydra_vortex#470",),
+    ),
 )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from fakes.engine.steps import Admission, Restore, RpcAnswer
 from fakes.fault import Fault, Value, whole_number
+from fakes.fault_reports import CHANGELOG, RPC_ENGINE
 from fakes.point import Point
 
 _SEED = ("ddvnguyen/llama.cpp#69",)
@@ -48,7 +49,8 @@ def kv_left_on_wire(step: Admission) -> Admission:
 def restore_error_late(step: Restore) -> Restore:
     """DECODE is answered OK; its stored result is 400 at the first read and 404 afterwards (F32).
 
-    A correct router takes the one read as the answer and prefills again, or takes another engine.
+    The engine claims an accepted DECODE first, its failure once, and then to know nothing of it. A correct router takes
+    the one read as the answer and prefills again, or takes another engine.
     """
     return replace(step, failure="KV restore failed (llama_state_seq_set_data returned 0)")
 
@@ -56,7 +58,8 @@ def restore_error_late(step: Restore) -> Restore:
 def hash_mismatch(step: Restore) -> Restore:
     """DECODE is answered OK; its stored result says that the kv segment was corrupted (F33, late).
 
-    A correct router sends it once more from where it has it, and then prefills again.
+    The engine claims an accepted DECODE first, and then that what it was sent is not what was meant. A correct router
+    sends it once more from where it has it, and then prefills again.
     """
     return replace(step, failure="KV segment hash mismatch (corrupt stream)")
 
@@ -64,7 +67,8 @@ def hash_mismatch(step: Restore) -> Restore:
 def n_past_after_restore(step: RpcAnswer, n_past: int) -> RpcAnswer:
     """The early answer of DECODE carries a position, where an honest one has 0: nothing was restored yet (F34).
 
-    A correct router reads neither this number nor 0 as success or failure.
+    The engine claims a position that it cannot know yet. A correct router reads neither this number nor 0 as success or
+    failure.
     """
     return replace(step, meta={**step.fields, "n_past_after_restore": n_past})
 
@@ -72,7 +76,8 @@ def n_past_after_restore(step: RpcAnswer, n_past: int) -> RpcAnswer:
 def gate_b_reject(step: Restore) -> Restore:
     """DECODE is answered OK; its stored result says that the model which was loaded is another one (F44).
 
-    A correct router does as it does when the engine refuses at once: it prefills on the right model.
+    The engine claims an accepted DECODE first, and another model then. A correct router does as it does when the engine
+    refuses at once: it prefills on the right model.
     """
     return replace(step, failure="Gate B identity mismatch after model load")
 
@@ -80,13 +85,19 @@ def gate_b_reject(step: Restore) -> Restore:
 def poison_then_crash(step: Restore) -> Restore:
     """The restore fails and leaves its tokens in the slot; the next prompt there aborts the process (F56).
 
-    A correct router marks the engine dead and restores its sessions elsewhere.
+    The engine claims a restore that failed, and by its health that it is well. A correct router marks the engine dead
+    and restores its sessions elsewhere.
     """
     return replace(step, failure="KV restore failed (llama_state_seq_set_data returned 0)", poisoned=True)
 
 
 FAULTS = (
-    Fault("engine-tokens-not-restored", Point.ENGINE_RESTORE, tokens_not_restored, reports=_SEED),
+    Fault(
+        "engine-tokens-not-restored",
+        Point.ENGINE_RESTORE,
+        tokens_not_restored,
+        reports=(*_SEED, "ggml-org/llama.cpp#26676"),
+    ),
     Fault(
         "engine-frozen-slot",
         Point.ENGINE_RESTORE,
@@ -95,16 +106,35 @@ FAULTS = (
         _SEED,
     ),
     Fault("engine-raw-kv-accepted", Point.ENGINE_RESTORE, raw_kv_accepted, reports=_SEED, ops=("DECODE",)),
-    Fault("engine-kv-left-on-wire", Point.ENGINE_ADMIT, kv_left_on_wire, ops=("DECODE",)),
-    Fault("engine-restore-error-late", Point.ENGINE_RESTORE, restore_error_late, ops=("DECODE",)),
-    Fault("engine-hash-mismatch", Point.ENGINE_RESTORE, hash_mismatch, ops=("DECODE",)),
+    Fault("engine-kv-left-on-wire", Point.ENGINE_ADMIT, kv_left_on_wire, ops=("DECODE",), reports=(RPC_ENGINE,)),
+    Fault(
+        "engine-restore-error-late",
+        Point.ENGINE_RESTORE,
+        restore_error_late,
+        ops=("DECODE",),
+        reports=("ggml-org/llama.cpp#27068",),
+    ),
+    Fault(
+        "engine-hash-mismatch",
+        Point.ENGINE_RESTORE,
+        hash_mismatch,
+        ops=("DECODE",),
+        reports=("vllm-project/vllm#52234",),
+    ),
     Fault(
         "engine-n-past-after-restore",
         Point.ENGINE_ANSWER,
         n_past_after_restore,
         Value(whole_number(-1, 1 << 31), 7, "the position it says"),
         ops=("DECODE",),
+        reports=(CHANGELOG,),
     ),
-    Fault("engine-gate-b-reject", Point.ENGINE_RESTORE, gate_b_reject, ops=("DECODE",)),
-    Fault("engine-poison-then-crash", Point.ENGINE_RESTORE, poison_then_crash),
+    Fault(
+        "engine-gate-b-reject",
+        Point.ENGINE_RESTORE,
+        gate_b_reject,
+        ops=("DECODE",),
+        reports=("ddvnguyen/hydra_vortex#470",),
+    ),
+    Fault("engine-poison-then-crash", Point.ENGINE_RESTORE, poison_then_crash, reports=("ggml-org/llama.cpp#27068",)),
 )

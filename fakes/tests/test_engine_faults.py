@@ -220,11 +220,6 @@ def test_every_number_of_the_fault_list_is_a_fault():
     assert said == {f"F{number:02}" for number in range(1, 66)}
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_every_fault_says_what_a_correct_router_does(name):
-    assert "A correct router" in " ".join(FAULTS[name].play.__doc__.split())
-
-
 def test_a_limit_by_operation_slot_and_number():
     journal = Kept()
     player = Player(journal, [parse_setting("engine-busy,op=STATE_PUT,slot=1,first=2", FAULTS)])

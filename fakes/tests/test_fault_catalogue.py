@@ -23,7 +23,7 @@ TESTED = (
 )
 
 
-@pytest.mark.parametrize("fault", OURS.values(), ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
 def test_it_says_what_the_wire_sees_what_is_claimed_what_a_router_does_and_which_report(fault):
     words = told(fault)
     assert len(words.wire) > 20
