@@ -31,6 +31,8 @@ _OF_A_PROOF = {
 def meaning(result: RunResult) -> str:
     """What the verdict says, in words; of a cross with mutants it says something else than of two builds."""
     told = _OF_A_PROOF.get(result.verdict) if result.kind == "prove" else None
+    if result.verdict is Verdict.ERROR and {check.status for check in result.checks} == {Status.SKIP}:
+        told = "every check was skipped, so nothing is shown"
     return told or _MEANING[result.verdict]
 
 

@@ -9,7 +9,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from typing import TextIO
 
 from tabulate import tabulate
@@ -29,6 +29,8 @@ from reports.counts import meaning, of_build, seconds_text, tally_text, timing_t
 from reports.printable import printable, shortened, wrapped
 
 _NARROWEST_NAMES = 36
+_NAMED_ALIKE = 5
+"""Of checks that are red for one and the same reason; the table above has them all."""
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
 _STATUS_COLOUR = {Status.OK: "green", Status.FAIL: "red", Status.ERROR: "yellow", Status.SKIP: "dim"}
 _VERDICT_COLOUR = {
@@ -215,12 +217,14 @@ def _red_on_new(result: RunResult, screen: Screen) -> Iterator[str]:
         unseen = check.build == first and check.status is Status.ERROR
         if convicts or unseen:
             shown.setdefault((check.suite, check.scenario, check.check, check.build), check)
-    found = list(shown.values())
-    for check, following in zip_longest(found, found[1:]):
-        yield _check_line(check.status, f"{check.check} ({printable(check.build)})", screen)
-        if not _same_evidence(check, following):
-            yield from _evidence(check, screen)
-    if found:
+    for _, alike in groupby(shown.values(), lambda each: (each.build, each.status, each.detail, each.where)):
+        checks = list(alike)
+        for check in checks[:_NAMED_ALIKE]:
+            yield _check_line(check.status, f"{check.check} ({printable(check.build)})", screen)
+        if len(checks) > _NAMED_ALIKE:
+            yield f"        and {len(checks) - _NAMED_ALIKE} more"
+        yield from _evidence(checks[0], screen)
+    if shown:
         yield ""
 
 

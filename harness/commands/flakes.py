@@ -28,6 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     history = History(arguments.history or default_file())
+    if arguments.history is not None and not history.path.exists():
+        raise HarnessError(f"the history {history.path} cannot be read: there is no such file")
     try:
         if arguments.forget:
             print(f"forgot {history.forget()} outcomes in {history.path}")

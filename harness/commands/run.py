@@ -122,7 +122,7 @@ def _listed(scenarios: Iterable[Scenario], wanted: Sequence[str] | None) -> Iter
             if wanted is None or named.name in wanted:
                 count += 1
                 yield f"  {named.name}"
-    yield f"{count} checks"
+    yield f"{count} check{'s' if count != 1 else ''}"
 
 
 def _options(arguments: argparse.Namespace) -> Options:

@@ -60,8 +60,11 @@ def run_series(
 
 
 def _with_history(result: RunResult, scenarios: Sequence[Scenario]) -> RunResult:
-    """The result with what earlier runs of the same builds said otherwise."""
-    files = {(scenario.suite, scenario.name): scenario.file for scenario in scenarios}
+    """The result with what earlier runs of the same builds said otherwise.
+
+    What is known to be red is no part of it: there FAIL is said of a check that held.
+    """
+    files = {(each.suite, each.name): each.file for each in scenarios if not each.known_red}
     notes = keep_and_tell(History(default_file()), result, files)
     if not notes:
         return result

@@ -69,6 +69,23 @@ def test_what_is_the_same_for_many_checks_is_said_once():
     assert text.index("check 4") < text.index("never ready") < text.index("another") < text.index("something else")
 
 
+def test_a_build_that_never_was_ready_is_said_once_however_many_checks_there_are():
+    many = [made.check(f"check {number}", Status.ERROR, "no such program", build="old") for number in range(54)]
+    compared = made.comparison()
+    scenario = replace(compared.scenarios[0], build="old", checks=tuple(many))
+    text = terminal.render(replace(compared, scenarios=(scenario, *compared.scenarios[1:])))
+    assert text.count("no such program") == 1
+    assert text.index("check 4 (old)") < text.index("and 49 more") < text.index("no such program")
+    assert "check 5 (old)" not in text
+
+
+def test_a_run_of_skipped_checks_alone_does_not_say_that_nothing_could_be_seen():
+    (scenario,) = made.run().scenarios
+    skipped = replace(scenario, checks=(made.check("one", Status.SKIP, "known red: not yet"),))
+    text = terminal.render(replace(made.run(), verdict=Verdict.ERROR, scenarios=(skipped,)))
+    assert "error: every check was skipped, so nothing is shown (1 skip" in text
+
+
 def test_no_colour_means_no_escape_and_logs_cannot_bring_one():
     assert "\x1b" not in terminal.render(made.run(), Screen(colour=False))
     assert "\\x1b[31m" in terminal.render(made.run(), Screen(colour=True))
