@@ -48,6 +48,8 @@ def test_the_folder_replays_the_run_by_hand_after_it_was_moved(tmp_path):
     done = repro(str(REFUSED), "--router", ROUTER, "--out", str(tmp_path / "made"), "--runs", str(tmp_path / "runs"))
     assert done.returncode == 0, done.stderr
     folder = (tmp_path / "made").rename(tmp_path / "moved")
+    for script in folder.glob("[0-9]-*.sh"):
+        assert script.read_text().count("--port ") == 1, script.read_text()
     on_free_ports(folder)
     with started(folder / "1-decoder.sh") as decoder:
         decoder.expect("listening on http://")
@@ -88,19 +90,21 @@ def test_a_live_replay_stops_where_it_is_held_and_obeys(tmp_path):
 
     session.expect(r"decoder +http://127.0.0.1:\d+")
     session.expect(r"build +http://127.0.0.1:\d+")
+    session.expect("decoder.share-reply is reached")
     session.expect(prompt)
     say("slots", '"is_processing"')
     say("hold decoder.adopt-rply", "did you mean 'decoder.adopt-reply'")
-    say("hold decoder.adopt-reply", "held at decoder.adopt-reply")
+    say("hold decoder.adopt-reply", "whoever comes to decoder.adopt-reply is held")
+    say("hold decoder.erased", "whoever comes to decoder.erased is held")
     say("nonsense", "end everything")
     session.sendline("next")
     session.expect("released: decoder.share-reply")
-    for _ in range(50):  # the adopt is asked in its own time; `next` says when it has come
-        session.expect(prompt)
-        session.sendline("next")
-        if session.expect(["nobody has come to decoder.adopt-reply yet", "released: decoder.adopt-reply"]):
-            break
+    session.expect("decoder.adopt-reply is reached")
+    session.expect(prompt)
+    session.sendline("next")
+    session.expect("released: decoder.adopt-reply")
     session.expect("every request has been answered")
+    session.expect("nobody came to decoder.erased")
     session.expect(prompt)
     say("logs", "hybrid: 30 prompt tokens")
     session.sendline("quit")

@@ -95,10 +95,12 @@ def _script(replay: Replay, who: str) -> str:
 
 
 def _with_own_port(words: list[str], variable: str) -> list[str]:
-    """The port that the harness let be chosen, or chose, is the one from the file."""
-    for at, word in enumerate(words[:-1]):
-        if word == "--port":
-            words[at + 1] = f"\0{variable}\0"
+    """The port that the harness let be chosen, and the one it chose then, are the one from the file."""
+    places = [at for at, word in enumerate(words[:-1]) if word == "--port"]
+    for at in reversed(places[1:]):
+        del words[at : at + 2]
+    for at in places[:1]:
+        words[at + 1] = f"\0{variable}\0"
     return words
 
 
@@ -128,7 +130,7 @@ def _readme(replay: Replay) -> str:
     lines += ["", "The ports stand in the file `ports`; journals and state files come to lie in work/.", ""]
     if replay.control:
         control = f"curl --unix-socket {_WORK}/decoder.sock http://fake"
-        hold = """-d '{"point": "decoder.share-reply"}'"""
+        hold = """-d '{"point": "decoder.slot-wanted"}'"""
         lines += ["The fake decoder can be stopped at a point and let go on:", ""]
         lines += [f"    {control}/points", f"    {control}/hold {hold}", f"    {control}/release {hold}", ""]
     if replay.again:

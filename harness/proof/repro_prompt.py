@@ -1,6 +1,7 @@
 """The prompt of a live replay: everything is alive, a person says what comes next.
 
-It waits for two things at once, the person's next line and the run's own progress, and tells of both.
+It waits for the person's next line, and tells what comes of itself: a held point that is reached, the end of the
+requests.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ import asyncio
 import json
 import sys
 from collections.abc import Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 
-from harness.deadline import within
-from harness.errors import UsageError
+from harness.deadline import until, within
+from harness.errors import HarnessError, Unavailable, UsageError
 from harness.near import did_you_mean
 from harness.run import Run
 
@@ -29,6 +31,7 @@ HELP = """  next          let the fake decoder go on from where it is held, to i
   quit          end everything
 """
 _CONTROL_S = 10.0
+_LIVE_S = 86_400.0
 
 
 class Attendant:
@@ -48,35 +51,41 @@ class Attendant:
             raise
         print("\n".join(f"{who:<9} {url}" for who, url in run.cast.urls.items()), flush=True)
         task = asyncio.create_task(asking)
+        news = [asyncio.create_task(each) for each in (self._tell_the_end(task, control), _tell_who_is_held(control))]
         lines = _Lines()
         try:
-            await self._attend(run, control, task, lines)
+            await self._attend(run, control, lines)
         finally:
             lines.close()
-            task.cancel()
-            await asyncio.wait([task])
+            for each in (task, *news):
+                each.cancel()
+            await asyncio.wait([task, *news])
 
-    async def _attend(self, run: Run, control: Control, task: asyncio.Task[None], lines: _Lines) -> None:
-        told = False
+    async def _attend(self, run: Run, control: Control, lines: _Lines) -> None:
         while True:
             print(PROMPT, end="", flush=True)
-            typed = asyncio.ensure_future(lines.next())
-            if not told:
-                await asyncio.wait({typed, task}, return_when=asyncio.FIRST_COMPLETED)
-            if task.done() and not told:
-                told = True
-                print(f"\n{self._ended(task)}\n{PROMPT}", end="", flush=True)
-            line = await typed
+            line = await lines.next()
             if line is None or not await self._obey(run, control, line.split()):
                 return
 
-    def _ended(self, task: asyncio.Task[None]) -> str:
+    async def _tell_the_end(self, task: asyncio.Task[None], control: Control) -> None:
+        await asyncio.wait([task])
         error = None if task.cancelled() else task.exception()
         self.status = 0 if error is None else 1
-        return "every request has been answered" if error is None else f"the requests ended: {error}"
+        _tell("every request has been answered" if error is None else f"the requests ended: {error}")
+        with suppress(HarnessError):
+            if held := await control.held():
+                _tell(f"nobody came to {', '.join(held)}")
 
     async def _obey(self, run: Run, control: Control, words: list[str]) -> bool:
         """False when everything is to end."""
+        try:
+            return await self._done(run, control, words)
+        except HarnessError as error:
+            print(error)
+            return True
+
+    async def _done(self, run: Run, control: Control, words: list[str]) -> bool:
         match words:
             case []:
                 pass
@@ -85,11 +94,8 @@ class Attendant:
             case ["next" | "n"]:
                 print(await control.release())
             case ["hold", point]:
-                try:
-                    await control.hold(point)
-                    print(f"held at {point}")
-                except UsageError as error:
-                    print(error)
+                await control.hold(point)
+                print(f"whoever comes to {point} is held")
             case ["points"]:
                 print("\n".join(await control.points()))
             case ["logs" | "l"]:
@@ -118,9 +124,13 @@ class Control:
     async def points(self) -> list[str]:
         return list((await self._call("GET", "/points"))["points"])
 
+    async def held(self) -> dict[str, int]:
+        """The points that are held, and how many wait there."""
+        return dict((await self._call("GET", "/state"))["held"])
+
     async def release(self) -> str:
         """Lets whoever waits go on; the points where nobody is yet stay held."""
-        held: dict[str, int] = (await self._call("GET", "/state"))["held"]
+        held = await self.held()
         waiting = [point for point, count in held.items() if count]
         for point in waiting:
             await self._call("POST", "/release", {"point": point})
@@ -131,7 +141,10 @@ class Control:
     async def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         if not self._socket.exists():
             raise UsageError("this scenario has no fake decoder that could be held")
-        return await within(_CONTROL_S, f"the fake's answer to {path}", self._asked(method, path, body))
+        try:
+            return await within(_CONTROL_S, f"the fake's answer to {path}", self._asked(method, path, body))
+        except aiohttp.ClientError as error:
+            raise Unavailable(f"the fake decoder does not answer: {error}") from None
 
     async def _asked(self, method: str, path: str, body: dict[str, Any] | None) -> Any:
         connector = aiohttp.UnixConnector(str(self._socket))
@@ -140,6 +153,27 @@ class Control:
             http.request(method, f"http://fake{path}", json=body) as response,
         ):
             return json.loads(await response.text())
+
+
+async def _tell_who_is_held(control: Control) -> None:
+    """Says it when a held point is reached, for as long as the fake decoder answers."""
+    told: set[str] = set()
+
+    async def reached() -> set[str] | None:
+        waiting = {point for point, count in (await control.held()).items() if count}
+        told.intersection_update(waiting)
+        return waiting - told or None
+
+    with suppress(HarnessError):
+        while True:
+            for point in sorted(await until(_LIVE_S, "somebody at a held point", reached)):
+                told.add(point)
+                _tell(f"{point} is reached, and held until you say `next`")
+
+
+def _tell(news: str) -> None:
+    """Something that came while the prompt stood there."""
+    print(f"\n{news}\n{PROMPT}", end="", flush=True)
 
 
 async def _slots(run: Run) -> str:

@@ -87,6 +87,7 @@ class Series(Generic[S]):
                     state.look_at(self.contenders)
                     state.keep(partial=True)
                     if self.enough(state.results[-1]):
+                        state.has_enough = True
                         break
             except KeyboardInterrupt:
                 state.cut_short("interrupted")
@@ -113,6 +114,7 @@ class _State(Generic[S]):
         self._series, self._started, self._began, self._before = series, started, began, before
         self._moved: dict[str, tuple[str, ...]] = {}
         self._cut: str | None = None
+        self.has_enough = False
         self.results: list[ScenarioResult] = []
 
     def add(self, result: ScenarioResult) -> None:
@@ -160,8 +162,10 @@ class _State(Generic[S]):
         return replace(concluded, verdict=Verdict.ERROR) if partial and not self._moved else concluded
 
     def _notes(self) -> Iterator[str]:
+        ran, planned = len(self.results), len(self._series.jobs)
+        if self.has_enough and ran < planned:
+            yield f"stopped at the first that is not ok: {planned - ran} of {planned} scenario runs were left out"
         if self._cut is not None:
-            ran, planned = len(self.results), len(self._series.jobs)
             yield f"{self._cut} after {ran} of {planned} scenario runs"
         for name, moved in self._moved.items():
             yield from (f"{name} moved during the run: {line}" for line in moved)

@@ -189,6 +189,14 @@ def test_a_series_may_have_seen_enough(series):
     result = replace(series, enough=lambda result: result.scenario == "b").run()
     assert [scenario.scenario for scenario in result.scenarios] == ["a", "a", "b"]
     assert result.partial is False
+    left = len(series.jobs) - 3
+    assert f"stopped at the first that is not ok: {left} of {left + 3} scenario runs were left out" in result.notes
+
+
+def test_a_series_that_has_enough_at_its_end_leaves_nothing_out(series):
+    last = len(series.jobs)
+    seen = iter(range(1, last + 1))
+    assert not any("left out" in note for note in replace(series, enough=lambda _: next(seen) == last).run().notes)
 
 
 def test_signals_are_given_back(series):
