@@ -33,6 +33,8 @@ def meaning(result: RunResult) -> str:
     told = _OF_A_PROOF.get(result.verdict) if result.kind == "prove" else None
     if result.verdict is Verdict.ERROR and {check.status for check in result.checks} == {Status.SKIP}:
         told = "every check was skipped, so nothing is shown"
+    if result.verdict is Verdict.ERROR and result.partial:
+        told = "the run was cut short, so nothing is proven"
     return told or _MEANING[result.verdict]
 
 
