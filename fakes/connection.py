@@ -20,6 +20,7 @@ from fakes.responses import GARBAGE, KEEP_ALIVE_S, REQUESTS_PER_CONNECTION, plai
 from fakes.sending import Sender, reset, when_flushed
 from fakes.share_socket import send_share
 from fakes.steps import Halt, Sending, Welcome
+from fakes.waits import Waits
 from wire.errors import RemoteWireError
 from wire.sse import encode_comment, encode_event
 
@@ -59,6 +60,7 @@ class Connection(asyncio.Protocol):
         self._request: Request | None = None
         self._flow: Flow | None = None
         self._step = 0
+        self._waits = Waits()
         self._served = 0
         self._streaming = False
         self._ping_s: float | None = None
@@ -206,7 +208,7 @@ class Connection(asyncio.Protocol):
                 return False
             effect.signal.on_set(self._resume_soon)
         elif isinstance(effect, Pause):
-            self._timer = self._loop.call_later(effect.seconds, self._resume, self._step)
+            self._timer = self._loop.call_later(self._waits.delay(effect.seconds), self._resume, self._step)
         elif effect.message.after_reply:
             self._loop.call_later(effect.message.late_s, self._share_later, effect)
             return False

@@ -12,6 +12,7 @@ from fakes.effects import Await, ClientGone, CutConnection, Effect, Flow, Pause,
 from fakes.fault import Player
 from fakes.journal import Journal
 from fakes.steps import Die
+from fakes.waits import Waits
 
 
 def die(how: Die, journal: Journal, player: Player) -> None:
@@ -38,6 +39,7 @@ class Orphan:
 
     def __init__(self, flow: Flow, waits_for: Effect) -> None:
         self._flow = flow
+        self._pauses = Waits()
         self._loop = asyncio.get_running_loop()
         if not self._waits(waits_for):
             self._go()
@@ -55,7 +57,7 @@ class Orphan:
 
     def _waits(self, effect: Effect) -> bool:
         if isinstance(effect, Pause):
-            self._loop.call_later(effect.seconds, self._go)
+            self._loop.call_later(self._pauses.delay(effect.seconds), self._go)
             return True
         if isinstance(effect, Await) and not effect.signal.is_set:
             effect.signal.on_set(lambda: self._loop.call_soon(self._go))

@@ -8,15 +8,17 @@ from typing import Any
 
 from fakes.effects import Await, ClientGone, Pause
 from fakes.engine.work import T, Work
+from fakes.waits import Waits
 
 
 async def drive(work: Work[T]) -> T:
     """The result of `work`. When this task is cancelled where the work waits, the work is told that its client left."""
+    waits = Waits()
     try:
         effect = next(work)
         while True:
             try:
-                await _carried_out(effect)
+                await _carried_out(effect, waits)
             except asyncio.CancelledError:
                 _tell(work)
                 raise
@@ -37,10 +39,10 @@ def _tell(work: Work[T]) -> None:
 
 async def wait(seconds: float) -> None:
     """Lets so much time of the event loop pass; 0 lets others have their turn."""
-    await _carried_out(Pause(seconds))
+    await _carried_out(Pause(seconds), Waits())
 
 
-async def _carried_out(effect: Await | Pause) -> None:
+async def _carried_out(effect: Await | Pause, waits: Waits) -> None:
     happened = asyncio.get_running_loop().create_future()
 
     def happen() -> None:
@@ -51,7 +53,7 @@ async def _carried_out(effect: Await | Pause) -> None:
         case Await(signal):
             signal.on_set(happen)
         case Pause(seconds):
-            asyncio.get_running_loop().call_later(seconds, happen)
+            asyncio.get_running_loop().call_later(waits.delay(seconds), happen)
     await happened
 
 
