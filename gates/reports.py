@@ -150,6 +150,7 @@ REPORTS = {
     "B39": Report(
         "ggml-org/llama.cpp#27388",
         (
+            "router_reports/b39_a_decoder_that_wedges_in_the_middle_of_a_stream",
             "router_invariants/i37_work_and_not_health_decides",
             "gates/test_router_lifecycle.py",
         ),

@@ -87,7 +87,7 @@ def test_their_router_is_gated_by_their_own_scenarios(here):
 
 def test_the_planted_bug_is_seen_and_its_fix_is_proven(here):
     bug = shlex.join([str(here.commands / "python"), "mutants/believes_the_prefill.py"])
-    profile = ("--old-profile", "other-router.yaml", "--new-profile", "other-router.yaml")
+    profile = ("--profile", "other-router.yaml")
     ab = here.kvgate("ab", "./kv-scenarios", "--old", bug, "--new", here.router, *profile, "--json", "ab.json")
     assert ab.returncode == 0, ab.stdout + ab.stderr
     red = {

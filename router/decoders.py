@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from router.deadline import happens
 from router.decoder_client import DecoderClient
 from router.errors import DecoderGone, Refusal
-from router.facts import Facts, read_facts, read_properties, works
+from router.facts import Facts, read_facts, read_properties, what_fails
 from router.leases import RETRY_AFTER_S, Leases
 from router.log import Log
 from router.metrics import Metrics
@@ -148,7 +148,8 @@ class Decoders:
         while decoder.ready:
             if await happens(decoder.suspected, IDENTITY_POLL_S):
                 decoder.suspected.clear()
-                if decoder.ready and not await works(decoder.client):
+                if decoder.ready and (failing := await what_fails(decoder.client)):
+                    decoder.why = f"{decoder.why}; then {failing}"
                     return
                 decoder.why = ""
             now = await read_properties(decoder.client)

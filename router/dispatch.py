@@ -280,6 +280,8 @@ class Dispatcher:
                     strict=self._config.strict,
                 )
                 ended = exchange.ending_to_be is not Ending.BROKEN
+            if exchange.broken_off:
+                seat.decoder.suspect(exchange.broken_off)
             return response
         except Unreachable as error:
             ended = True

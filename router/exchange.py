@@ -65,6 +65,8 @@ class Exchange:
     ending_to_be: Ending = Ending.SERVED
     """What the end will be called if nothing else happens."""
     ending: Ending | None = None
+    broken_off: str = ""
+    """How the decoder left off in the middle of a stream."""
     cut: bool = False
     """The router itself ends the request."""
 

@@ -103,13 +103,13 @@ async def read_properties(client: DecoderClient) -> Facts | str:
         return str(error)
 
 
-async def works(client: DecoderClient) -> bool:
-    """Whether the path that does the work answers."""
+async def what_fails(client: DecoderClient) -> str:
+    """What keeps the path that does the work from answering; empty where it answers."""
     try:
         await client.slots(CALL_S)
-    except DecoderError:
-        return False
-    return True
+    except DecoderError as error:
+        return f"/slots: {error}"
+    return ""
 
 
 def _facts(props: Answer) -> Facts | str:

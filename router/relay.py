@@ -118,7 +118,7 @@ class _Stream:
             while chunk := await self._next():
                 await self._write(response, chunk)
         except DecoderError as error:
-            return await self._break(response, str(error))
+            return await self._break_off(response, str(error))
         except asyncio.CancelledError:
             if not self._exchange.cut:
                 raise
@@ -157,7 +157,7 @@ class _Stream:
         self._exchange.timings = self._watch.timings()
         use = self._exchange.use = self._judge(self._exchange.timings)
         if not self._watch.finished:
-            return await self._break(response, "the decoder ended its stream before the end mark")
+            return await self._break_off(response, "the decoder ended its stream before the end mark")
         if self._watch.error is not None:
             self._exchange.ending_to_be = Ending.DECODER_ERROR
         if self._held is not None:
@@ -166,6 +166,11 @@ class _Stream:
             await self._out(response.write(self._held.held))
         await self._out(response.write_eof())
         return response
+
+    async def _break_off(self, response: web.StreamResponse, why: str) -> web.StreamResponse:
+        """It is the decoder that left off."""
+        self._exchange.broken_off = why
+        return await self._break(response, why)
 
     async def _break(self, response: web.StreamResponse, why: str) -> web.StreamResponse:
         """Says why in the stream, then ends the connection without the transfer's end."""

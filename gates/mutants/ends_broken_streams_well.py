@@ -11,6 +11,7 @@ SUITES = (
     "router_invariants/i30_never_finished_stalled",
     "router_invariants/i30_never_finished_tidy",
     "router_reports/b38_requests_of_a_decoder_that_dies_end_at_once",
+    "router_reports/b39_a_decoder_that_wedges_in_the_middle_of_a_stream",
 )
 
 

@@ -9,12 +9,12 @@ REPLACES = "harness"
 TESTS = ("gates/test_router_lifecycle.py::test_a_wedged_decoder_is_taken_out_by_evidence_and_comes_back",)
 
 
-async def works(client: DecoderClient) -> bool:
-    return True
+async def what_fails(client: DecoderClient) -> str:
+    return ""
 
 
 def mutate() -> None:
-    decoders.works = works
+    decoders.what_fails = what_fails
 
 
 if __name__ == "__main__":

@@ -6,11 +6,14 @@ from router import decoders, facts
 from router.cli import main
 from router.decoder_client import Answer, DecoderClient
 
-SUITES = ("router_invariants/i37_work_and_not_health_decides",)
+SUITES = (
+    "router_invariants/i37_work_and_not_health_decides",
+    "router_reports/b39_a_decoder_that_wedges_in_the_middle_of_a_stream",
+)
 
 
-async def works(client: DecoderClient) -> bool:
-    return True
+async def what_fails(client: DecoderClient) -> str:
+    return ""
 
 
 async def said(self: DecoderClient, *what: Any) -> Answer:
@@ -18,7 +21,7 @@ async def said(self: DecoderClient, *what: Any) -> Answer:
 
 
 def mutate() -> None:
-    decoders.works = works
+    decoders.what_fails = what_fails
     for name in ("slots", "save", "models"):
         setattr(facts.DecoderClient, name, said)
 
