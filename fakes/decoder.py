@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fakes import completions, endpoints
+from fakes import completions, endpoints, resuming
 from fakes.api_error import ApiError
 from fakes.control import Controlled
 from fakes.effects import Flow, Reply
@@ -32,6 +32,7 @@ _GET: dict[str, Handler] = {
     "/slots": at_once(endpoints.slots),
     "/metrics": at_once(endpoints.metrics),
     "/lora-adapters": at_once(endpoints.lora_adapters),
+    "/v1/stream": resuming.replay,
 }
 _POST: dict[str, Handler] = {
     "/completion": completions.native,
@@ -40,18 +41,22 @@ _POST: dict[str, Handler] = {
     "/v1/chat/completions": completions.chat,
     "/chat/completions": completions.chat,
     "/v1/chat/completions/input_tokens": at_once(endpoints.input_tokens),
+    "/chat/completions/input_tokens": at_once(endpoints.input_tokens),
     "/props": at_once(endpoints.change_props),
     "/tokenize": at_once(endpoints.tokenize),
     "/detokenize": at_once(endpoints.detokenize),
     "/apply-template": at_once(endpoints.apply_template),
-    "/embedding": at_once(endpoints.off),
-    "/embeddings": at_once(endpoints.off),
-    "/v1/embeddings": at_once(endpoints.off),
-    "/rerank": at_once(endpoints.off),
-    "/reranking": at_once(endpoints.off),
-    "/v1/rerank": at_once(endpoints.off),
-    "/v1/reranking": at_once(endpoints.off),
+    "/embedding": at_once(endpoints.embeddings),
+    "/embeddings": at_once(endpoints.embeddings),
+    "/v1/embeddings": at_once(endpoints.embeddings),
+    "/rerank": at_once(endpoints.reranking),
+    "/reranking": at_once(endpoints.reranking),
+    "/v1/rerank": at_once(endpoints.reranking),
+    "/v1/reranking": at_once(endpoints.reranking),
+    "/v1/streams/lookup": at_once(resuming.look_up),
 }
+_HANDLERS = {"GET": _GET, "POST": _POST, "DELETE": {"/v1/stream": at_once(resuming.end)}}
+_COMPLETIONS = (completions.native, completions.text, completions.chat)
 _PREFLIGHT = (
     ("Access-Control-Allow-Credentials", "true"),
     ("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"),
@@ -79,7 +84,9 @@ def answer(machine: Machine, request: Request) -> Flow:
     if path not in _KEYLESS:
         _check_key(machine.options.api_keys, request.headers)
     method = "GET" if request.method == "HEAD" else request.method
-    handler = (_GET if method == "GET" else _POST if method == "POST" else {}).get(path)
+    handler = _HANDLERS.get(method, {}).get(path)
+    if handler in _COMPLETIONS and resuming.outlives(request):
+        return (yield from resuming.resumable(machine, request, handler(machine, request)))
     if handler is not None:
         return (yield from handler(machine, request))
     if method == "POST" and path.startswith("/slots/") and "/" not in path[7:]:

@@ -228,5 +228,9 @@ def metrics(machine: Machine, _: Request) -> Reply:
     return Reply(200, metrics_text(machine), "text/plain; version=0.0.4", (started,))
 
 
-def off(machine: Machine, _: Request) -> Reply:
+def embeddings(machine: Machine, _: Request) -> Reply:
     raise ApiError(501, "This server does not support embeddings. Start it with `--embeddings`")
+
+
+def reranking(machine: Machine, _: Request) -> Reply:
+    raise ApiError(501, "This server does not support reranking. Start it with `--reranking`")

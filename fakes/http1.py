@@ -25,6 +25,7 @@ REASONS = {
     100: "Continue",
     200: "OK",
     202: "Accepted",
+    204: "No Content",
     400: "Bad Request",
     401: "Unauthorized",
     404: "Not Found",

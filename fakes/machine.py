@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from fakes.asked import SCOPE_HEADER, Asked
 from fakes.builds import build_of
+from fakes.conversations import Conversations
 from fakes.disk import Files
 from fakes.effects import Await, Effect, Flow, Steps
 from fakes.fault import Player
@@ -122,6 +123,7 @@ class Machine:
         self.pace = Pace(options.slow_down, options.jitter, options.jitter_seed)
         self.prompt_cache = PromptCache(options.cache_ram)
         self.counters = Counters()
+        self.conversations = Conversations(lambda: int(wall_s()))
         self._n_tasks = 0
         self.poisoned = False
         """Every completion comes back empty."""

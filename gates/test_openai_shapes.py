@@ -1,19 +1,10 @@
-"""The official `openai` client gets answers of the same shape from the fake and from a real server.
-
-A shape is what is left of an answer when its texts and numbers are replaced by their types.
-"""
-
-import tempfile
-from pathlib import Path
+"""The official `openai` client gets answers of the same shape from the fake and from a real server."""
 
 import openai
 import pytest
 
-from gates.fuzz.http import running
-from harness.conform.decoder import find_decoder
-from harness.errors import Unavailable
-from harness.models import model_file
-from harness.pytest_plugin import asked_for_real
+from gates.shapes import a_real_server, serving, shape, the_fake
+from harness.conform.setting import Setting
 
 MESSAGES = [{"role": "user", "content": "Name a river."}]
 FLAGS = ("-np", "2", "-c", "2048", "--cache-ram", "0", "-a", "shapes")
@@ -28,16 +19,6 @@ ASKED = {
     "seeded": {"temperature": 1.0, "seed": 7, "logit_bias": {"400": 1}},
     "timings": {"extra_body": {**EXTRA, "timings_per_token": True, "return_progress": True}},
 }
-
-
-def shape(value):
-    """Types in the place of values; what repeats in a list is said once."""
-    if isinstance(value, dict):
-        return {key: shape(each) for key, each in sorted(value.items())}
-    if isinstance(value, list):
-        shapes = [shape(each) for each in value]
-        return [each for number, each in enumerate(shapes) if number == 0 or each != shapes[number - 1]]
-    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
 
 
 def _choice(frame):
@@ -69,14 +50,12 @@ def shapes(url):
 
 
 def answered(decoder):
-    with tempfile.TemporaryDirectory() as folder:
-        argv = (*decoder.server.argv, *decoder.words(FLAGS), *decoder.server.flags)
-        with running(argv, Path(folder) / "decoder.log") as server:
-            return shapes(f"http://127.0.0.1:{server.port}")
+    with serving(decoder, Setting(FLAGS)) as (port, _):
+        return shapes(f"http://127.0.0.1:{port}")
 
 
 def test_the_client_takes_every_answer_of_the_fake():
-    found = answered(find_decoder("fake", ""))
+    found = answered(the_fake())
     assert found["chat whole"]["usage"]["prompt_tokens_details"] == {"cached_tokens": "number"}
     assert found["chat logprobs"]["choices"][0]["logprobs"]["content"][0]["top_logprobs"][0]["logprob"] == "number"
     assert found["chat streamed whole"][-1]["choices"] == []
@@ -88,12 +67,6 @@ def test_the_client_takes_every_answer_of_the_fake():
 
 @pytest.mark.real
 def test_the_same_shapes_come_from_a_real_server(request):
-    try:
-        real = find_decoder("xllamacpp", str(model_file("tiny-llama", download=True)))
-    except Unavailable as missing:
-        if asked_for_real(request.config):
-            raise
-        pytest.skip(str(missing))
-    expected, found = answered(real), answered(find_decoder("fake", ""))
+    expected, found = answered(a_real_server(request.config)), answered(the_fake())
     for name, each in expected.items():
         assert found[name] == each, name

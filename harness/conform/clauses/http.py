@@ -232,8 +232,17 @@ CLAUSES: tuple[Clause, ...] = (
     row("3", "GET /v1/health is /health", get("/v1/health"), like={"status": "ok"}),
     *(
         refused(
-            "3", f"POST {path} is off unless asked for", post(path, {"input": "a"}), 501, "not_supported_error", str
+            "3",
+            f"POST {path} is off unless asked for",
+            post(path, {"input": "a"}),
+            501,
+            "not_supported_error",
+            f"This server does not support {what}. Start it with `--{what}`",
         )
-        for path in ("/embeddings", "/v1/embeddings", "/embedding", "/rerank", "/v1/rerank", "/reranking")
+        for what, paths in (
+            ("embeddings", ("/embeddings", "/v1/embeddings", "/embedding")),
+            ("reranking", ("/rerank", "/v1/rerank", "/reranking")),
+        )
+        for path in paths
     ),
 )
