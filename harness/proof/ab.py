@@ -14,6 +14,7 @@ from harness.errors import UsageError
 from harness.near import did_you_mean
 from harness.profiles import Build
 from harness.proof.contenders import build_from_words, build_of, words_of
+from harness.proof.kinship import stitched, the_same
 from harness.proof.paired_timing import paired_timing
 from harness.proof.ref_build import build_ref
 from harness.proof.report import Report
@@ -129,7 +130,8 @@ def conclude_ab(found: RunResult, *, tainted: bool, expect_red: Sequence[str] | 
         verdict=overall(comparisons, tainted=tainted, expect_red=expect_red),
         comparisons=comparisons,
         timings=() if timing is None else (timing,),
-        notes=(*found.notes, *notes),
+        notes=(*found.notes, *the_same(found.builds), *notes),
+        warnings=(*found.warnings, *stitched(found.builds)),
     )
 
 

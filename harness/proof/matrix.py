@@ -12,6 +12,7 @@ from random import Random
 from harness.errors import UsageError
 from harness.proof.ab import kind_of
 from harness.proof.contenders import build_of
+from harness.proof.kinship import the_same
 from harness.proof.report import Report
 from harness.proof.scenario_runs import run_series
 from harness.proof.verdict import compare, overall
@@ -51,7 +52,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     def conclude(found: RunResult, tainted: bool) -> RunResult:
         comparisons = compare(found.scenarios, names)
         verdict = overall(comparisons, tainted=tainted, old=names[0], new=names[-1])
-        return replace(found, verdict=verdict, comparisons=comparisons)
+        notes = (*found.notes, *the_same(found.builds))
+        return replace(found, verdict=verdict, comparisons=comparisons, notes=notes)
 
     result = run_series(
         "matrix",
