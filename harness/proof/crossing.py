@@ -74,7 +74,10 @@ class Crossing:
         return {build: Tally.of([status]) for build, status in met.items()}
 
     def survivors(self) -> tuple[str, ...]:
-        return tuple(mutant.name for mutant in self.mutants if not self.has_killed(mutant.name))
+        """Mutants that nobody sees, of those that are meant for a suite that was run."""
+        suites = {suite for suite, _, _ in self.base}
+        meant = (mutant for mutant in self.mutants if mutant.is_meant_for_any(suites))
+        return tuple(mutant.name for mutant in meant if not self.has_killed(mutant.name))
 
     def alike(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Suites and checks that the same mutants turn red: no mutant tells them apart."""

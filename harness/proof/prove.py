@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -67,8 +67,7 @@ def run(arguments: argparse.Namespace, report: Report) -> tuple[RunResult, int]:
     mutants = find_mutants(arguments.mutants or _default_mutants(), arguments.mutant)
     scenarios = [on_fakes(scenario) for scenario in select(arguments.scenarios)]
     suites = {scenario.suite for scenario in scenarios}
-    if not arguments.full:
-        mutants = tuple(each for each in mutants if each.is_meant_for_any(suites) or _is_wanted(each, arguments))
+    mutants = tuple(each for each in mutants if _is_wanted(each, arguments, suites))
     proof = Proof(
         mutants=mutants,
         scenarios=scenarios,
@@ -88,9 +87,11 @@ def _good_build(kind: Kind, arguments: argparse.Namespace) -> Build:
     return build_of(BASE, command, kind=kind, profile=arguments.profile if own else None, said_by=f"--{kind}")
 
 
-def _is_wanted(mutant: Mutant, arguments: argparse.Namespace) -> bool:
+def _is_wanted(mutant: Mutant, arguments: argparse.Namespace, suites: Collection[str]) -> bool:
     """A mutant of the harness belongs to no suite: it is tried where all suites are, or where it is named."""
-    return mutant.replaces is Replaces.HARNESS and (not arguments.scenarios or mutant.name in arguments.mutant)
+    if mutant.replaces is Replaces.HARNESS:
+        return not arguments.scenarios or mutant.name in arguments.mutant
+    return bool(arguments.full) or mutant.is_meant_for_any(suites)
 
 
 def _default_mutants() -> Path:

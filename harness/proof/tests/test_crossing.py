@@ -46,6 +46,13 @@ def test_error_on_a_mutant_proves_nothing():
     assert crossed.survivors() == ("m",)
 
 
+def test_a_mutant_that_is_meant_for_other_suites_has_survived_nothing():
+    crossed = crossing(mutant("m", "elsewhere"), mutant("n", "elsewhere/s", "suite/s"))
+    for name in ("m", "n"):
+        crossed.add(answers(name, pinned=OK, log=OK))
+    assert crossed.survivors() == ("n",)
+
+
 def test_a_check_that_is_red_on_the_base_is_not_proven_by_a_mutant():
     crossed = crossing(mutant("m"), base=answers(BASE, pinned=FAIL, log=SKIP))
     crossed.add(answers("m", pinned=FAIL, log=FAIL))
