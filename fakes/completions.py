@@ -1,11 +1,12 @@
 """A completion from its body to its reply: the three endpoints, streamed or not, one or several prompts.
 
-Several prompts, or several choices, are answered one after the other.
+Several prompts, or several choices, are worked on at the same time, as far as there are slots.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,6 +25,7 @@ from fakes.prompts import Prompt, read_prompts, render_chat
 from fakes.replies import ChatForm, Form, Names, NativeForm, Outcome, TextForm, to_json
 from fakes.sampling import Sampler
 from fakes.scheduler import Task
+from fakes.side_by_side import side_by_side
 from fakes.slots import Slot, common_prefix, wrapped
 from fakes.steps import Counted, Decision, Evaluation, Go
 from fakes.text_out import TextOut
@@ -50,8 +52,10 @@ def text(machine: Machine, request: Request) -> Flow:
     body = of_text(parse_body(request.body))
     params = read_params(body, machine.options, machine.model.tokenizer)
     prompts = read_prompts(read_prompt(body), machine.model.tokenizer)
-    prompts *= _choices(body, machine)
-    return (yield from _Completion(machine, request, params, TextForm(_names(machine), params)).answer(prompts))
+    choices = _choices(body, machine)
+    run = _Completion(machine, request, params, TextForm(_names(machine), params))
+    run.has_choices = choices > 1
+    return (yield from run.answer(prompts * choices))
 
 
 def chat(machine: Machine, request: Request) -> Flow:
@@ -100,12 +104,18 @@ class _Completion:
         self.params = params
         self.form = form
         self.streaming = False
+        self.is_one = True
+        """Whether it has one prompt alone."""
+        self.has_choices = False
+        """Whether its prompts are one prompt, several times."""
 
     def answer(self, prompts: list[Prompt]) -> Flow:
-        outcomes: list[Outcome] = []
-        for index, prompt in enumerate(prompts):
-            self.form.index = index
-            outcomes.append((yield from self._one(prompt, index)))
+        if len(prompts) == 1:
+            outcomes = [(yield from self._one(prompts[0], 0))]
+        else:
+            self.is_one = False
+            runs = [self._one(prompt, index) for index, prompt in enumerate(prompts)]
+            outcomes = yield from side_by_side(runs, lambda: self.machine.clock_ns() / 1e9)
         if not self.params.stream:
             return Reply(200, to_json(self.form.whole(outcomes)))
         yield Write(list(self.form.done))
@@ -120,6 +130,8 @@ class _Completion:
         try:
             yield from machine.occupy(task, self.request)
             try:
+                if not self.is_one:
+                    yield Pause(0)  # all are in the queue before one is looked at
                 return (yield from run.steps())
             finally:
                 machine.leave(task)
@@ -140,7 +152,8 @@ class _Run:
         self.completion = completion
         self.machine = completion.machine
         self.params = completion.params
-        self.form = completion.form
+        self.form = copy(completion.form)
+        self.form.index = index
         self.prompt = prompt
         self.index = index
         self.task = task
@@ -160,9 +173,10 @@ class _Run:
         slot.n_prompt_cached = slot.n_prompt_processed = slot.n_decoded = 0
         slot.n_remain = self.params.n_predict
         self._check_context(slot)
-        if self.params.stream and not self.completion.streaming:
-            self.completion.streaming = True
-            yield StartStream(self.params.ping_s)
+        if self.params.stream:
+            yield from self._begin_stream()
+        if not self.completion.is_one:
+            yield Pause(0)  # all say that they have begun before one says more
         decision: Decision = yield from machine.passes(Point.STARTED, Go(), self.completion.request, slot.id)
         if not isinstance(decision, Go):
             yield from carry_out(decision, machine.meet)
@@ -184,6 +198,13 @@ class _Run:
         if self.params.stream:
             yield Write([*self.frames, *self.form.last(outcome)])
         return outcome
+
+    def _begin_stream(self) -> Generator[Effect, Any, None]:
+        if not self.completion.streaming:
+            self.completion.streaming = True
+            yield StartStream(self.params.ping_s)
+        elif not self.completion.has_choices and not self.params.return_progress and (events := self.form.joins()):
+            yield Write(events)
 
     def _check_context(self, slot: Slot) -> None:
         n_prompt = len(self.prompt.tokens)

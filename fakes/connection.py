@@ -10,6 +10,7 @@ import asyncio
 import sys
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 from fakes.api_error import ApiError
@@ -110,7 +111,7 @@ class Connection(asyncio.Protocol):
         self._paused = False
         if self._waits_for_drain:
             self._waits_for_drain = False
-            self._resume_soon()
+            self._resume_soon(self._step)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone = True
@@ -206,7 +207,9 @@ class Connection(asyncio.Protocol):
         if isinstance(effect, Await):
             if effect.signal.is_set:
                 return False
-            effect.signal.on_set(self._resume_soon)
+            effect.signal.on_set(partial(self._resume_soon, self._step))
+            if effect.seconds is not None:
+                self._timer = self._loop.call_later(effect.seconds, self._resume, self._step)
         elif isinstance(effect, Pause):
             self._timer = self._loop.call_later(self._waits.delay(effect.seconds), self._resume, self._step)
         elif effect.message.after_reply:
@@ -222,8 +225,8 @@ class Connection(asyncio.Protocol):
         self._late.add(task)
         task.add_done_callback(self._late.discard)
 
-    def _resume_soon(self) -> None:
-        self._loop.call_soon(self._resume, self._step)
+    def _resume_soon(self, step: int) -> None:
+        self._loop.call_soon(self._resume, step)
 
     def _resume(self, step: int) -> None:
         """Go on, unless something else has driven the flow since."""

@@ -97,11 +97,10 @@ class Conversation:
         if not isinstance(effect, Await):
             yield effect
             return
-        while not effect.signal.is_set and not self._stopped:
-            woken = Signal()
-            effect.signal.on_set(woken.set)
-            self._changed.on_set(woken.set)
-            yield Await(woken)
+        woken = Signal()
+        effect.signal.on_set(woken.set)
+        self._changed.on_set(woken.set)
+        yield Await(woken, effect.seconds)
 
     def _wake(self) -> None:
         changed, self._changed = self._changed, Signal()

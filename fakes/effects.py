@@ -38,9 +38,10 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Await:
-    """Wait until it happens."""
+    """Wait until it happens, or for so many seconds at most."""
 
     signal: Signal
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

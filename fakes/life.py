@@ -6,6 +6,7 @@ import asyncio
 import os
 import resource
 import signal
+from functools import partial
 
 from fakes.api_error import ApiError
 from fakes.effects import Await, ClientGone, CutConnection, Effect, Flow, Pause, SendShare, Sent
@@ -40,11 +41,16 @@ class Orphan:
     def __init__(self, flow: Flow, waits_for: Effect) -> None:
         self._flow = flow
         self._pauses = Waits()
+        self._step = 0
         self._loop = asyncio.get_running_loop()
         if not self._waits(waits_for):
             self._go()
 
-    def _go(self) -> None:
+    def _go(self, step: int = 0) -> None:
+        """Go on, unless something else has driven the flow since."""
+        if step != self._step:
+            return
+        self._step += 1
         try:
             while True:
                 effect = self._flow.send(None)
@@ -57,9 +63,11 @@ class Orphan:
 
     def _waits(self, effect: Effect) -> bool:
         if isinstance(effect, Pause):
-            self._loop.call_later(self._pauses.delay(effect.seconds), self._go)
+            self._loop.call_later(self._pauses.delay(effect.seconds), self._go, self._step)
             return True
         if isinstance(effect, Await) and not effect.signal.is_set:
-            effect.signal.on_set(lambda: self._loop.call_soon(self._go))
+            effect.signal.on_set(partial(self._loop.call_soon, self._go, self._step))
+            if effect.seconds is not None:
+                self._loop.call_later(effect.seconds, self._go, self._step)
             return True
         return False

@@ -75,6 +75,10 @@ class Form(ABC):
     def whole(self, outcomes: list[Outcome]) -> Any:
         """The answer that is not streamed."""
 
+    def joins(self) -> list[bytes]:
+        """Events that go out when a further prompt gets its slot, where no progress is asked for."""
+        return [_event(None)]
+
     def first(self) -> list[bytes]:
         """Events that go out with the first token."""
         return []
@@ -258,6 +262,9 @@ class ChatForm(OpenAiForm):
     def __init__(self, names: Names, params: Params, begun: str = "") -> None:
         super().__init__(names, params)
         self.begun = begun
+
+    def joins(self) -> list[bytes]:
+        return []
 
     def first(self) -> list[bytes]:
         opening = [self._frame(self._delta(None, None))]

@@ -36,7 +36,7 @@ def shapes(url):
             found[f"chat {name}"] = shape(client.chat.completions.create(**chat).to_dict())
             options = {"stream": True, "stream_options": {"include_usage": True}}
             frames = [each.to_dict() for each in client.chat.completions.create(**chat, **options)]
-            # Two choices come side by side from a real server and one after the other from the fake.
+            # Two choices come side by side, and in which order their pieces come is anybody's guess.
             found[f"chat streamed {name}"] = shape(sorted(frames, key=_choice) if name == "two" else frames)
         text = {"model": "any", "prompt": "The otter", "temperature": 0, "max_tokens": 4, "extra_body": EXTRA}
         for name, fields in {"whole": {}, "logprobs": {"logprobs": 2}}.items():

@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.conform.clause import Clause, NotSeen, demand, expect, probed
 from harness.conform.match import keys
-from harness.conform.target import Target, completion
+from harness.conform.target import LONG_REPLY, Target, completion
 from harness.conform.wire_client import post
 
 _KEYS = keys(
@@ -151,6 +151,33 @@ async def token_lists(t: Target) -> None:
     expect(sorted(each["id_slot"] for each in answers), [0, 1], "the slots")
 
 
+async def prompts_together(t: Target) -> None:
+    """Prompts that come together take a slot each, though one slot holds them all."""
+    await t.emptied()
+    prompt = t.prompt(20)
+    await t.complete(prompt, 1, id_slot=0)
+    answers = await t.json(post("/completion", completion([prompt, prompt], 3)))
+    found = [(each["id_slot"], each["timings"]["cache_n"]) for each in answers]
+    demand(found == [(0, 19), (1, 0)], f"slot and cache_n of each are {found}")
+
+
+async def prompts_of_one_slot(t: Target) -> None:
+    """Where they are pinned to one slot they come one after the other."""
+    prompt = t.prompt(20)
+    answers = await t.json(post("/completion", completion([prompt, prompt], 3, id_slot=1, cache_prompt=True)))
+    expect([each["id_slot"] for each in answers], [1, 1], "the slots")
+    expect(answers[1]["timings"], {"cache_n": 19, "prompt_n": 1}, "timings of the second")
+
+
+async def one_does_not_fit(t: Target) -> None:
+    """One that does not fit is the answer to all of them, and the others' slots are free again."""
+    answer = await t.ask(post("/completion", completion([t.prompt(8), t.prompt(1500)], LONG_REPLY)))
+    expect(answer.status, 400, "the status")
+    expect(answer.json["error"], {"type": "exceed_context_size_error", "n_prompt_tokens": 1500}, "error")
+    for slot in (0, 1):
+        await t.idle(slot)
+
+
 async def mixed_prompt(t: Target) -> None:
     """A list that mixes ids and texts is one prompt."""
     text = (await t.json(post("/tokenize", {"content": "the otter"})))["tokens"]
@@ -212,6 +239,9 @@ CLAUSES: tuple[Clause, ...] = probed(
     model_name,
     two_prompts,
     token_lists,
+    prompts_together,
+    prompts_of_one_slot,
+    one_does_not_fit,
     mixed_prompt,
     prompt_object,
     empty_prompt,

@@ -165,6 +165,14 @@ async def several(t: Target) -> None:
     demand(last == [(0, 5), (1, 6)], f"the last frames have index and tokens_evaluated {last}")
 
 
+async def joins(t: Target) -> None:
+    """Of several prompts each but the first says null when it gets its slot, or nothing where progress is asked for."""
+    body = completion([t.prompt(5), t.prompt(7), t.prompt(6)], 3)
+    frames = (await t.stream("/completion", body)).frames
+    demand(frames.count(None) == 2, f"{frames.count(None)} of {len(frames)} frames are null")
+    demand(None not in (await t.stream("/completion", {**body, "return_progress": True})).frames, "one says so")
+
+
 async def error_before(t: Target) -> None:
     """A bad field of a stream is plain JSON, no event stream."""
     answer = await t.ask(post("/completion", completion([400], "x", stream=True)))  # type: ignore[arg-type]
@@ -192,6 +200,7 @@ CLAUSES: tuple[Clause, ...] = (
         progress_ends,
         progress_counts_cached,
         several,
+        joins,
         error_before,
     ),
     *probed("6.2", progress_batches, setting="keys"),
