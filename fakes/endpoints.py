@@ -11,7 +11,7 @@ from fakes.completions import chat_prompt
 from fakes.effects import Flow, Reply
 from fakes.http1 import Request
 from fakes.machine import Machine
-from fakes.metrics import metrics_text
+from fakes.metrics import METRICS_TYPE, metrics_text
 from fakes.params import read_params
 from fakes.prompts import mixed_tokens, render_chat
 from fakes.replies import to_json
@@ -225,7 +225,9 @@ def metrics(machine: Machine, _: Request) -> Reply:
         raise ApiError(501, "This server does not support metrics endpoint. Start it with `--metrics`")
     machine.task_id()
     started = ("Process-Start-Time-Unix", str(machine.started_ns // 1000))
-    return Reply(200, metrics_text(machine), "text/plain; version=0.0.4", (started,))
+    n_busy, n_deferred = sum(slot.is_busy for slot in machine.slots), len(machine.scheduler.deferred)
+    page = metrics_text(machine.counters, n_busy, n_deferred)
+    return Reply(200, page, METRICS_TYPE, (started,))
 
 
 def embeddings(machine: Machine, _: Request) -> Reply:

@@ -130,7 +130,7 @@ def _controlled(engine: Engine) -> Controlled:
             {**engine.slot_view(slot), "n_tokens": len(slot.tokens), "reserved_by": slot.reserved_by}
             for slot in engine.slots
         ]
-        return {"slots": rows, "entries": len(engine.entries), "evaluated": engine.prompt_tokens_evaluated}
+        return {"slots": rows, "entries": len(engine.entries), "evaluated": engine.counters.prompt_tokens}
 
     def reset() -> None:
         for slot in engine.slots:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from fakes.asked import SCOPE_HEADER, Asked
@@ -21,6 +21,7 @@ from fakes.hold import Holds
 from fakes.http1 import Request
 from fakes.journal import Journal
 from fakes.log import Level, Log
+from fakes.metrics import Counters
 from fakes.model import ToyModel
 from fakes.pace import Pace
 from fakes.point import Point
@@ -65,21 +66,6 @@ def _give_up(flow: Flow, _: Effect) -> None:
 
 def _no_process(fate: Fate) -> None:
     raise RuntimeError(f"nobody here can {fate}")
-
-
-@dataclass(slots=True)
-class Counters:
-    """What /metrics counts."""
-
-    prompt_tokens: int = 0
-    prompt_tokens_cached: int = 0
-    prompt_seconds: float = 0.0
-    predicted_tokens: int = 0
-    predicted_seconds: float = 0.0
-    n_decode: int = 0
-    n_tokens_max: int = 0
-    n_busy_slots: int = 0
-    bucket: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("pn", "ps", "tn", "ts"), 0.0))
 
 
 class Machine:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import socket
 import time
 
@@ -22,7 +23,7 @@ FORMS = ["v2", "v2-checkpoint", "v3", "v3-full", "v3-recurrent", "auto"]
 def engines(tmp_path_factory):
     """Two engines of the same model, with two slots each."""
     with contextlib.ExitStack() as stack:
-        flags = ("--parallel", "2", "--ctx-size", "8192")
+        flags = ("--parallel", "2", "--ctx-size", "8192", "--metrics")
         yield [stack.enter_context(EngineProcess(tmp_path_factory.mktemp("engine"), flags)) for _ in range(2)]
 
 
@@ -82,6 +83,38 @@ def test_operations_in_a_row_on_one_connection_and_again_byte_by_byte(pair):
             assert rpc.call(Op.STATE_META, slot=1).meta["n_past"] == 12
             assert rpc.call(Op.SET_EXPERT_MODE, payload=b"combined").meta["mode"] == "solo"
             assert rpc.call(Op.PIPELINE_ATTACH).status == Status.NOT_IMPLEMENTED
+
+
+def counted(engine):
+    status, page = engine.http("GET", "/metrics", raw=True)
+    assert status == 200
+    return {name: float(value) for name, value in re.findall(r"^llamacpp:(\w+) (\S+)$", page.decode(), re.M)}
+
+
+def test_the_counters_grow_by_what_was_evaluated_whoever_asked(pair):
+    """PREFILL, an HTTP completion that keeps all but one token, and a DECODE with the state."""
+    source, target = pair
+    before, target_before = counted(source), counted(target)
+    with source.rpc() as rpc, target.rpc() as other:
+        prefilled = rpc.call(Op.PREFILL, payload={"prompt": prompt(30)})
+        after = counted(source)
+        assert after["prompt_tokens_total"] - before["prompt_tokens_total"] == 30
+        assert after["tokens_predicted_total"] == before["tokens_predicted_total"]
+        reply(source, prompt(30), n=3)
+        last = counted(source)
+        assert last["prompt_tokens_total"] - after["prompt_tokens_total"] == 1
+        assert last["prompt_tokens_cached_total"] - after["prompt_tokens_cached_total"] == 29
+        assert last["tokens_predicted_total"] - after["tokens_predicted_total"] == 3
+        decoding = other.call(Op.DECODE, payload=decode_payload(prefilled.meta, prompt(30), prefilled.payload))
+        assert decoded(target, decoding) == (200, 29)
+    assert counted(target)["prompt_tokens_total"] - target_before["prompt_tokens_total"] == 1
+
+
+def test_an_engine_without_the_flag_has_no_counters(tmp_path):
+    with EngineProcess(tmp_path) as engine:
+        status, answer = engine.http("GET", "/metrics")
+    assert status == 501
+    assert "--metrics" in answer["error"]["message"]
 
 
 @pytest.mark.parametrize(

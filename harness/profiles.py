@@ -118,7 +118,10 @@ FAKE_ENGINE = Profile(
     name="engine",
     kind=Kind.ENGINE,
     ready=ReadyLine(re.compile(r"listening on (?P<url>http://\S+) \(RPC on (?P<rpc>\S+)\)")),
-    argv=("-m", "{model}", "--host", "127.0.0.1", "--port", "0", "--rpc-port", "0", "--parallel", "{slots}"),
+    argv=(
+        *("-m", "{model}", "--host", "127.0.0.1", "--port", "0", "--rpc-port", "0", "--parallel", "{slots}"),
+        "--metrics",
+    ),
 )
 
 _BUILT_IN = {profile.name: profile for profile in (KVGATE_ROUTER, LLAMA_SERVER, FAKE_ENGINE)}

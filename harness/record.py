@@ -97,10 +97,20 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
+class Pages:
+    """A server's /metrics before and after something was asked of it. `unread` says why one of them is not there."""
+
+    before: str = ""
+    after: str = ""
+    unread: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StepRecord:
     """What came of one step on a decoder: its reply, and for a completion its prompt's and its own ids.
 
-    `margins` are top-1 minus top-2 in log probability, one for each id where the reply names them.
+    `margins` are top-1 minus top-2 in log probability, one for each id where the reply names them. `metrics` are there
+    where a check looks at them.
     """
 
     name: str
@@ -113,6 +123,7 @@ class StepRecord:
     prompt: tuple[int, ...] = ()
     ids: tuple[int, ...] = ()
     margins: tuple[float | None, ...] = ()
+    metrics: Pages | None = None
 
 
 @dataclass(frozen=True, slots=True)

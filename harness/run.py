@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import asdict, dataclass, field
@@ -18,7 +17,7 @@ from harness.cast import Cast
 from harness.checks.shape import looks
 from harness.deadline import within
 from harness.errors import HarnessError
-from harness.http_session import open_http
+from harness.http_session import got, open_http
 from harness.interventions import Until
 from harness.plan import Folders, Options
 from harness.profiles import Build
@@ -29,8 +28,6 @@ from harness.session import Session
 from harness.steps.act import Actor
 from harness.steps.spec import files_made
 from harness.watch import FolderWatch
-
-_SMALL_GET_S = 10.0
 
 
 @dataclass(slots=True)
@@ -89,11 +86,18 @@ class Run:
     def _uses(self, key: str) -> bool:
         return any(look.key == key for named in self.scenario.checks for look in looks(named.check))
 
+    def _metered(self) -> frozenset[str]:
+        """The steps whose growth of the metrics a check looks at."""
+        asked = [look for named in self.scenario.checks for look in looks(named.check) if look.key == "step.metrics"]
+        names = {step.name for step in self.scenario.steps if any(look.request in (None, step.name) for look in asked)}
+        return frozenset(names)
+
     async def _do_steps(self, http: aiohttp.ClientSession) -> None:
         if not self.scenario.steps:
             return
         cast, random = self.cast, Random(self.scenario.seed)
-        actor = Actor(http, cast.url, self.folders.slots, random, cast.restart, cast.engine_addresses())
+        engines, metered = cast.engine_addresses(), self._metered()
+        actor = Actor(http, cast.url, self.folders.slots, random, cast.restart, engines, metered)
         try:
             await actor.all(self.scenario.steps)
         finally:
@@ -104,9 +108,8 @@ class Run:
     def _around(self, http: aiohttp.ClientSession) -> Around:
         async def look(act: Until, exchanges: tuple[Exchange, ...], done: tuple[Done, ...]) -> Record:
             keys = {each.key for each in looks(act.check)}
-            metrics = await _got(http, f"{self.cast.url}/metrics") if "metrics" in keys else None
-            slots = await _got(http, f"{self.cast.decoders['decoder'].url}/slots") if "slots" in keys else None
-            slots = None if slots is None else json.loads(slots)
+            metrics = await self._metrics_page(http) if "metrics" in keys else None
+            slots = await self._slots_page(http) if "slots" in keys else None
             return Record(
                 exchanges=exchanges,
                 logs=self.cast.logs(so_far=True),
@@ -124,10 +127,17 @@ class Run:
     async def _look_around(self, http: aiohttp.ClientSession) -> None:
         """What the build and the decoder say of themselves, where a check asks."""
         if self._uses("metrics"):
-            self._metrics = await _got(http, f"{self.cast.url}/metrics")
+            self._metrics = await self._metrics_page(http)
         if self._uses("slots") and "decoder" in self.cast.decoders:
-            told = await _got(http, f"{self.cast.decoders['decoder'].url}/slots")
-            self._slots = json.loads(told) if told is not None else None
+            self._slots = await self._slots_page(http)
+
+    async def _metrics_page(self, http: aiohttp.ClientSession) -> str | None:
+        page = await got(http, f"{self.cast.url}/metrics")
+        return None if page.failure else page.text
+
+    async def _slots_page(self, http: aiohttp.ClientSession) -> Any:
+        page = await got(http, f"{self.cast.decoders['decoder'].url}/slots")
+        return None if page.failure else json.loads(page.text)
 
     async def _end(self) -> None:
         await self.cast.end()
@@ -179,10 +189,3 @@ def _first(errors: Iterable[BaseException]) -> BaseException:
     """Of several failures that of the harness's own making is the one that explains."""
     ranked = sorted(errors, key=lambda error: not isinstance(error, HarnessError))
     return ranked[0]
-
-
-async def _got(http: aiohttp.ClientSession, url: str) -> str | None:
-    with contextlib.suppress(aiohttp.ClientError, TimeoutError):
-        async with http.get(url, timeout=aiohttp.ClientTimeout(total=_SMALL_GET_S)) as response:
-            return await response.text() if response.status == 200 else None
-    return None

@@ -43,3 +43,4 @@ class EngineConfig:
     waiting: int = 64
     idle_s: float = 120.0
     hash_payload: bool = True
+    metrics: bool = False

@@ -21,6 +21,7 @@ from fakes.engine.work import Speed, Work
 from fakes.fault import Player
 from fakes.hold import Holds
 from fakes.journal import Journal
+from fakes.metrics import Counters
 from fakes.point import Point
 from wire.blob_reader import BlobLimits
 from wire.hydra_identity import Identity, encode_identity
@@ -66,7 +67,7 @@ class Engine:
         self.resident = config.models[0]
         self.entries = Entries()
         self.executions: Counter[str] = Counter()
-        self.prompt_tokens_evaluated = 0
+        self.counters = Counters()
         self.slots = self._empty_slots()
         self._freed = Signal()
 

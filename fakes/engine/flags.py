@@ -61,6 +61,7 @@ def parse_engine_flags(argv: Sequence[str]) -> EngineOptions:
         waiting=found.waiting,
         idle_s=found.idle_timeout,
         hash_payload=not found.no_payload_hash,
+        metrics=found.metrics,
     )
     faults = tuple(found.fault)
     return EngineOptions(config, found.host, found.port, found.rpc_port, found.journal, found.control, faults)
@@ -91,6 +92,7 @@ def _parser() -> _Parser:
     add("--waiting", type=_count(1024), default=64, help="RPC connections that wait for a worker")
     add("--idle-timeout", type=_speed, default=120.0, metavar="S", help="silence after which a connection is closed")
     add("--no-payload-hash", action="store_true", help="leave the hash out of PREFILL answers")
+    add("--metrics", action="store_true", help="answer GET /metrics")
     add("--journal", default=None, metavar="FILE")
     add("--control", default=None, metavar="SOCKET")
     add("--fault", action="append", default=[], metavar="NAME[=VALUE]")

@@ -62,8 +62,8 @@ def generate(
         reply = yield from start_reply(
             slot, wanted.tokens, engine.shape(slot), engine.speed, cache_prompt=wanted.cache_prompt
         )
-        engine.prompt_tokens_evaluated += reply.evaluated
         served = Served(reply, started, engine.now())
+        engine.counters.count_prompt(reply.evaluated, reply.cached, served.prompt_s)
         _journal_match(engine, slot, reply)
         yield from decode(slot, reply, wanted.n_predict, engine.speed, token_out, ignore_eos=wanted.ignore_eos)
         cancelled = False
@@ -73,6 +73,8 @@ def generate(
         engine.let_go(slot)
         if served is not None:
             served.ended_at = engine.now()
+            n_predicted = len(served.reply.predicted)
+            engine.counters.count_predicted(n_predicted, served.predicted_s, len(served.reply.prompt) + n_predicted)
         _journal_completion(engine, slot, wanted, via, asked_slot, served, cancelled, request_id)
     return served
 

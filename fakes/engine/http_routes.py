@@ -14,6 +14,7 @@ from fakes.engine.http_decode import cancel_decode, get_decode
 from fakes.engine.http_state import erase, get_meta, get_state, put_state
 from fakes.engine.steps import SlotsReply
 from fakes.http1 import Request
+from fakes.metrics import METRICS_TYPE, metrics_text
 from fakes.point import Point
 from fakes.prompts import mixed_tokens, render_chat
 from fakes.replies import to_json
@@ -91,6 +92,14 @@ def _slots(engine: Engine, _: Request) -> Flow:
     return Reply(200, to_json(list(step.slots)))
 
 
+def _metrics(engine: Engine, _: Request) -> Flow:
+    yield from ()
+    if not engine.config.metrics:
+        raise ApiError(501, "This server does not support metrics endpoint. Start it with `--metrics`")
+    n_busy = sum(not slot.free for slot in engine.slots)
+    return Reply(200, metrics_text(engine.counters, n_busy, None), METRICS_TYPE)
+
+
 def _tokenize(engine: Engine, request: Request) -> Any:
     body = parse_body(request.body)
     special, parsed = flag(body, "add_special", False), flag(body, "parse_special", True)
@@ -111,6 +120,7 @@ _FIXED: dict[tuple[str, str], Handler] = {
     ("GET", "/v1/models"): _at_once(_models),
     ("GET", "/props"): _at_once(_props),
     ("GET", "/slots"): _slots,
+    ("GET", "/metrics"): _metrics,
     ("POST", "/tokenize"): _at_once(_tokenize),
     ("POST", "/apply-template"): _at_once(_apply_template),
     ("POST", "/v1/chat/completions"): chat,

@@ -57,7 +57,7 @@ def _evaluate(engine: Engine, slot: EngineSlot, tokens: tuple[int, ...], trace: 
     slot.working = "prefill"
     try:
         yield from prefill(slot, tokens, engine.config.form, engine.speed)
-        engine.prompt_tokens_evaluated += len(tokens)
+        engine.counters.count_prompt(len(tokens), 0, engine.now() - started)
         yield from engine.reach(Point.ENGINE_BLOB)
         logits = encode_logits(slot.memory.next_token(), engine.n_vocab)
         payload = slot_blob(engine, slot, "PREFILL", engine.config.form, logits)

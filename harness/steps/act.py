@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Container, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,8 +15,9 @@ import aiohttp
 
 from harness.deadline import within
 from harness.errors import HarnessError
+from harness.http_session import got
 from harness.prompts import words
-from harness.record import StepRecord
+from harness.record import Pages, StepRecord
 from harness.steps.damage import damage
 from harness.steps.engine_act import EngineActor, EngineAt
 from harness.steps.engine_spec import Decode, Get, Meta, On, Prefill, Put
@@ -34,7 +35,10 @@ Restarter = Callable[[Restart], Awaitable[str]]
 
 @dataclass(slots=True)
 class Actor:
-    """Does steps. `done` holds what came of them so far, by name."""
+    """Does steps. `done` holds what came of them so far, by name.
+
+    `metered` are the steps around which the server's /metrics are read.
+    """
 
     http: aiohttp.ClientSession
     url: str
@@ -42,6 +46,7 @@ class Actor:
     rng: Random
     restart: Restarter
     engines: Mapping[On, EngineAt] = field(default_factory=dict)
+    metered: Container[str] = ()
     done: dict[str, StepRecord] = field(default_factory=dict)
     _running: dict[str, _Running] = field(default_factory=dict)
     _engine: EngineActor = field(init=False)
@@ -84,12 +89,22 @@ class Actor:
             case Complete() | SlotAction() | Call():
                 method, path, body, prompt = await self._request(step)
                 begun = asyncio.Event()
-                task = asyncio.create_task(self._ask(step, method, path, body, prompt, begun))
-                self._running[step.name] = _Running(task, begun)
+                self._run(step, self._ask(step, method, path, body, prompt, begun), begun)
             case Prefill() | Get() | Put() | Meta() | Decode():
                 prompt = await self._prompt(step.act)
-                done = self._engine.do(step, step.act, self.engines[step.on], prompt)
-                self._running[step.name] = _Running(asyncio.create_task(done), asyncio.Event())
+                self._run(step, self._engine.do(step, step.act, self.engines[step.on], prompt), asyncio.Event())
+
+    def _run(self, step: Step, doing: Coroutine[Any, Any, StepRecord], begun: asyncio.Event) -> None:
+        work = self._metered(step, doing) if step.name in self.metered else doing
+        self._running[step.name] = _Running(asyncio.create_task(work), begun)
+
+    async def _metered(self, step: Step, doing: Coroutine[Any, Any, StepRecord]) -> StepRecord:
+        url = self._url_of(step)
+        before = await got(self.http, f"{url}/metrics")
+        done = await doing
+        after = await got(self.http, f"{url}/metrics")
+        failed = next((page.failure for page in (before, after) if page.failure), "")
+        return replace(done, metrics=Pages(before.text, after.text, failed))
 
     async def _request(self, step: Step) -> tuple[str, str, bytes | None, tuple[int, ...]]:
         """Method, path, body and, for a completion, the prompt's ids."""

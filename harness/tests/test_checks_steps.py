@@ -9,7 +9,7 @@ import pytest
 from harness import marked_yaml
 from harness.checks.evaluate import evaluate
 from harness.checks.shape import CheckShape
-from harness.record import Record, StepRecord
+from harness.record import Pages, Record, StepRecord
 from harness.result import Status
 from harness.shapes import Place
 
@@ -86,3 +86,41 @@ def test_first_ids_of_the_other_can_be_left_out() -> None:
     record = with_ids(12, 13, 14, 15)
     assert judged("step.parity: {of: again, same_as: cold, after: 2}", record)[0] is Status.OK
     assert judged("step.parity: {of: again, same_as: cold, after: 1}", record)[0] is Status.FAIL
+
+
+COUNTS = "{step.metrics: {'x:prompt_tokens_total': 1}, request: cold}"
+BEFORE, AFTER = "# HELP x:prompt_tokens_total Tokens.\nx:prompt_tokens_total 30\n", "x:prompt_tokens_total 31\n"
+
+
+def metered(pages: Pages | None) -> Record:
+    return Record(steps=(replace(COLD, metrics=pages), AGAIN))
+
+
+@pytest.mark.parametrize(
+    ("pages", "status", "detail"),
+    [
+        (Pages(BEFORE, AFTER), Status.OK, "1 looked at"),
+        (Pages(BEFORE, "x:prompt_tokens_total 61\n"), Status.FAIL, "x:prompt_tokens_total: expected 1, seen 31"),
+        (Pages(BEFORE, BEFORE), Status.FAIL, "seen 0"),
+        (Pages(BEFORE, "other 31\n"), Status.ERROR, "do not have x:prompt_tokens_total"),
+        (Pages("", ""), Status.ERROR, "do not have x:prompt_tokens_total"),
+        (Pages(unread="/metrics answered 501"), Status.ERROR, "could not be read: /metrics answered 501"),
+        (None, Status.ERROR, "could not be read"),
+    ],
+)
+def test_a_counter_has_grown_over_a_step_or_is_not_there_to_be_seen(
+    pages: Pages | None, status: Status, detail: str
+) -> None:
+    result = judged(COUNTS, metered(pages))
+    assert result[0] is status
+    assert detail in result[1]
+
+
+def test_a_step_that_was_never_done_has_no_growth() -> None:
+    assert judged(COUNTS, Record())[0] is Status.ERROR
+
+
+def test_without_a_name_every_step_has_to_have_grown_so() -> None:
+    both = Record(steps=(replace(COLD, metrics=Pages(BEFORE, AFTER)), replace(AGAIN, metrics=Pages(AFTER, AFTER))))
+    assert judged("step.metrics: {'x:prompt_tokens_total': 1}", both)[0] is Status.FAIL
+    assert judged("step.metrics: {'x:prompt_tokens_total': {max: 1}}", both)[0] is Status.OK

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from harness.errors import HarnessError
-from harness.record import StepRecord
+from harness.record import Pages, StepRecord
 from harness.steps.act import Actor
 from harness.steps.prompt_parts import EarlierPart, FreshPart
 from harness.steps.spec import Action, Call, Complete, Damage, Restart, SlotAction, Step
@@ -23,6 +24,7 @@ class Decoder:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, Any]] = []
+        self.metrics_status = 200
         self.hold = asyncio.Event()
         self.hold.set()
 
@@ -32,6 +34,7 @@ class Decoder:
         app.router.add_post("/completion", self.complete)
         app.router.add_post("/slots/{id}", self.slot)
         app.router.add_get("/slots", self.listing)
+        app.router.add_get("/metrics", self.metrics)
         return app
 
     async def tokenize(self, request: web.Request) -> web.Response:
@@ -62,9 +65,17 @@ class Decoder:
         self.asked.append(("slots", None))
         return web.Response(text="no JSON", status=501)
 
+    async def metrics(self, request: web.Request) -> web.Response:
+        completions = sum(name == "completion" for name, _ in self.asked)
+        return web.Response(text=f"n {completions}\n", status=self.metrics_status)
+
 
 async def _done(
-    steps: list[Step], folder: Path, decoder: Decoder, restart: Callable[[str], Awaitable[str]] | None
+    steps: list[Step],
+    folder: Path,
+    decoder: Decoder,
+    restart: Callable[[str], Awaitable[str]] | None,
+    metered: Container[str] = (),
 ) -> dict[str, StepRecord]:
     runner = web.AppRunner(decoder.app(), shutdown_timeout=0.1)
     await runner.setup()
@@ -74,7 +85,7 @@ async def _done(
     try:
         async with aiohttp.ClientSession() as http:
             again = restart or (lambda _url: asyncio.sleep(0, url))  # noqa: TID251 - yields, and waits for nothing
-            actor = Actor(http, url, folder, Random(1), lambda _how: again(url))
+            actor = Actor(http, url, folder, Random(1), lambda _how: again(url), metered=metered)
             await actor.all(steps)
             return actor.done
     finally:
@@ -184,3 +195,20 @@ def test_what_cannot_be_damaged_is_said(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"a")
     with pytest.raises(HarnessError, match="has 1 bytes, too few to be damaged"):
         done([Step("d", Damage("f", keep_bytes=1))], tmp_path)
+
+
+@pytest.mark.parametrize("status", [200, 501])
+def test_the_metrics_are_read_around_the_steps_that_are_looked_at(tmp_path: Path, status: int) -> None:
+    async def go() -> dict[str, StepRecord]:
+        decoder = Decoder()
+        decoder.metrics_status = status
+        return await _done([COLD, replace(COLD, name="other")], tmp_path, decoder, None, {"cold"})
+
+    records = asyncio.run(go())
+    assert records["other"].metrics is None
+    pages = records["cold"].metrics
+    assert pages is not None
+    if status == 200:
+        assert pages == Pages("n 0\n", "n 1\n")
+    else:
+        assert pages.unread.endswith("/metrics answered 501")
