@@ -98,9 +98,10 @@ class EngineActor:
         accepted_ns = time.monotonic_ns()
         kept = self.states.get(act.state_of)
         least = min(len(prompt), kept.n_tok if kept is not None else len(prompt)) - 1
+        ended = asyncio.Event()
         stored, n_past_ns = await asyncio.gather(
-            self._stored(engine, answer.meta.get("decode_request_id"), step.deadline_s),
-            self._positioned(engine, step, least),
+            self._stored(engine, answer.meta.get("decode_request_id"), step.deadline_s, ended),
+            self._positioned(engine, step, least, ended),
         )
         if stored is None:
             return StepRecord(step.name, sent_ns, None, failure="the result was never stored", prompt=prompt)
@@ -132,8 +133,10 @@ class EngineActor:
         )
         return encode_decode_head(header, body) + state
 
-    async def _stored(self, engine: EngineAt, request_id: object, seconds: float) -> _Stored | None:
-        """The stored result once it is one, or None where it never comes to be."""
+    async def _stored(
+        self, engine: EngineAt, request_id: object, seconds: float, ended: asyncio.Event
+    ) -> _Stored | None:
+        """The stored result once it is one, or None where it never comes to be; `ended` is set either way."""
 
         async def looked() -> _Stored | None:
             async with self.http.get(f"{engine.url}/v1/decode/{request_id}") as response:
@@ -141,19 +144,26 @@ class EngineActor:
                 waits = response.status == 202 or (response.status == 404 and _NOT_READY in json.dumps(body))
                 return None if waits else _Stored(response.status, body, time.monotonic_ns())
 
-        with contextlib.suppress(DeadlineMissed):
-            return await until(seconds, f"the stored result of DECODE {request_id}", looked)
-        return None
+        try:
+            with contextlib.suppress(DeadlineMissed):
+                return await until(seconds, f"the stored result of DECODE {request_id}", looked)
+            return None
+        finally:
+            ended.set()
 
-    async def _positioned(self, engine: EngineAt, step: Step, least: int) -> int | None:
-        """When STATE_META first said a position of at least so much."""
+    async def _positioned(self, engine: EngineAt, step: Step, least: int, ended: asyncio.Event) -> int | None:
+        """When STATE_META first said a position of at least so much. Once the reply has `ended` a last look is enough:
+        the slot goes nowhere any more."""
 
-        async def looked() -> int | None:
+        async def looked() -> tuple[int | None] | None:
+            last = ended.is_set()
             answer = await engine.client.call(Op.STATE_META, step.slot or 0, b"", step.name, _LOOK_S)
-            return time.monotonic_ns() if int(answer.meta.get("n_past", 0)) >= least else None
+            there = int(answer.meta.get("n_past", 0)) >= least
+            return (time.monotonic_ns(),) if there else (None,) if last else None
 
         with contextlib.suppress(DeadlineMissed):
-            return await until(step.deadline_s, f"STATE_META to say position {least}", looked)
+            (seen_ns,) = await until(step.deadline_s, f"STATE_META to say position {least}", looked)
+            return seen_ns
         return None
 
 
