@@ -36,6 +36,7 @@ class Why(StrEnum):
     LORA = "lora"
     RESPONSE_FIELDS = "response-fields"
     NO_PROMPT = "no-prompt"
+    BAD_FIELD = "bad-field"
 
 
 WHY_TEXT = {
@@ -52,7 +53,20 @@ WHY_TEXT = {
     Why.LORA: "the request chooses LoRA adapters",
     Why.RESPONSE_FIELDS: "response_fields hides the timings",
     Why.NO_PROMPT: "there is no prompt to tokenize",
+    Why.BAD_FIELD: "a field has a value that the decoder refuses",
 }
+
+_LIMITS = frozenset({"n_predict", "max_tokens", "max_completion_tokens"})
+_NUMBERS = _LIMITS | {
+    "seed", "temperature", "top_k", "top_p", "min_p", "top_n_sigma", "typical_p", "repeat_last_n", "repeat_penalty",
+    "presence_penalty", "frequency_penalty", "n_keep", "n_discard", "n_probs", "min_keep", "n", "n_cmpl", "logprobs",
+    "xtc_probability", "dynatemp_range", "mirostat", "dry_multiplier", "n_indent",
+}  # fmt: skip
+_BOOLEANS = frozenset({
+    "stream", "cache_prompt", "ignore_eos", "timings_per_token", "return_tokens", "post_sampling_probs",
+    "return_progress", "echo",
+})  # fmt: skip
+_NO_LIMIT = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +126,8 @@ def _bad(message: str) -> Refusal:
 def why_not(request: ClientRequest) -> Why | None:
     """Why the prompt cannot be handed over whatever its length. None: it can."""
     body = request.body
+    if any(_is_refused(name, value) for name, value in body.items()):
+        return Why.BAD_FIELD
     if body.get("cache_prompt") is False:
         return Why.CACHE_PROMPT_FALSE
     if any(_above_one(body.get(name)) for name in ("n", "n_cmpl", "best_of")):
@@ -121,6 +137,17 @@ def why_not(request: ClientRequest) -> Why | None:
     if _hides_timings(body.get("response_fields")):
         return Why.RESPONSE_FIELDS
     return _why_not_chat(body) if request.endpoint is Endpoint.CHAT else _why_not_text(request.prompt)
+
+
+def _is_refused(name: str, value: object) -> bool:
+    """What llama-server answers with 400 before it looks at the prompt; it takes true and false for numbers, too."""
+    if value is None:
+        return False
+    if name in _BOOLEANS:
+        return not isinstance(value, bool)
+    if name not in _NUMBERS:
+        return False
+    return not isinstance(value, int | float) or (name in _LIMITS and value < _NO_LIMIT)
 
 
 def _above_one(value: object) -> bool:

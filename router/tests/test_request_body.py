@@ -54,6 +54,13 @@ def test_a_null_slot_chooses_nothing():
         ({"prompt": []}, Why.NO_PROMPT),
         ({"prompt": None}, Why.NO_PROMPT),
         ({"prompt": 7}, Why.NO_PROMPT),
+        ({"max_tokens": "many"}, Why.BAD_FIELD),
+        ({"n_predict": -2}, Why.BAD_FIELD),
+        ({"max_completion_tokens": [1]}, Why.BAD_FIELD),
+        ({"temperature": {}}, Why.BAD_FIELD),
+        ({"n": "2"}, Why.BAD_FIELD),
+        ({"stream": 1}, Why.BAD_FIELD),
+        ({"cache_prompt": "no"}, Why.BAD_FIELD),
     ],
 )
 def test_what_is_not_handed_over_has_its_reason(fields, why):
@@ -67,6 +74,9 @@ def test_what_is_not_handed_over_has_its_reason(fields, why):
         {"cache_prompt": True},
         {"cache_prompt": None},
         {"n": 1},
+        {"n_predict": -1, "temperature": -5, "top_k": 1.5},
+        {"max_tokens": True, "seed": None, "stream": None},
+        {"stop": 5, "grammar": 5, "unknown": "x"},
         {"lora": []},
         {"response_fields": []},
         {"response_fields": ["content", "timings"]},
