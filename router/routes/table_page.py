@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from router.request_body import WHY_TEXT, Why
 from router.routes.choose import TABLE, TAILS, Next
 
 HEAD = """# What the router does when a step of a handoff fails
@@ -24,6 +25,16 @@ route, a slot whose content is in doubt is erased.
 |---|---|---|---|
 """
 
+KEPT = """
+## Prompts that are not handed over
+
+Nothing failed here: the decoder prefills such a prompt itself, and under `--strict` the request is refused (400). The
+word stands in `X-KVGate-Reason`, the line is `hybrid: not handed over: ` and the text.
+
+| reason | text |
+|---|---|
+"""
+
 
 def page() -> str:
     """The whole page."""
@@ -32,7 +43,11 @@ def page() -> str:
         f"| {step} | {outcome} | {row.next} | `{row.words.replace('{step}', step)}` |\n"
         for (step, outcome), row in TABLE.items()
     )
-    return HEAD + tails + MIDDLE + rows
+    kept = "".join(f"| {why} | {text} |\n" for why, text in WHY_TEXT.items())
+    return HEAD + tails + MIDDLE + rows + KEPT + kept
+
+
+assert set(WHY_TEXT) == set(Why)
 
 
 assert set(TAILS) == set(Next)
