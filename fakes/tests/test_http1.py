@@ -2,6 +2,8 @@
 
 import http.client
 import io
+from itertools import pairwise
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -151,3 +153,25 @@ def test_head_has_the_same_head_and_no_body():
     data = plain_response(request, Reply(200, b"{}"), close=False)
     assert b"Content-Length: 2\r\n" in data
     assert data.endswith(b"\r\n\r\n")
+
+
+BODY = st.binary(max_size=40)
+PATHS = st.sampled_from(["/completion", "/slots/0", "/v1/stream", "/"])
+
+
+@st.composite
+def requests(draw):
+    """The bytes of a request, its path, its query and its body, which comes whole or in chunks."""
+    path, body, value = draw(PATHS), draw(BODY), draw(st.text(max_size=6))
+    head = f"POST {path}?x={quote(value, safe='')} HTTP/1.1\r\n".encode()
+    if draw(st.booleans()):
+        return head + b"Content-Length: %d\r\n\r\n" % len(body) + body, (path, {"x": value}, body)
+    cuts = sorted({0, len(body), *draw(st.lists(st.integers(0, len(body)), max_size=3))})
+    chunks = b"".join(chunk(body[start:end]) for start, end in pairwise(cuts))
+    return head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n", (path, {"x": value}, body)
+
+
+@given(st.lists(requests(), min_size=1, max_size=4), st.integers(1, 60))
+def test_requests_of_either_framing_decode_to_themselves_at_any_chunking(sent, size):
+    found = decode(b"".join(data for data, _ in sent), size)
+    assert [(each.path, dict(each.query), each.body) for each in found] == [said for _, said in sent]

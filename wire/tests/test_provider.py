@@ -163,3 +163,44 @@ def test_encoded_claims_decode_to_themselves(count, milliseconds):
     assert found is not None
     assert found.n_tokens == (count if len(str(count)) <= 100 else float(count))
     assert found.prefill_ms == milliseconds
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*SHARED_BY_HAND, "state_file"]), JSON), st.booleans())
+def test_any_json_in_its_fields_is_a_request_or_the_peers_error(fields, shared):
+    try:
+        found = decode_request(line((SHARED_BY_HAND if shared else FILE_BY_HAND) | fields))
+    except RemoteWireError:
+        return
+    assert decode_request(encode_request(found)) == found
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_request_or_the_peers_error(data):
+    with pytest.raises(RemoteWireError):
+        decode_request(data)
+
+
+@given(st.binary(max_size=200), st.booleans())
+def test_any_output_is_a_claim_or_none(output, braced):
+    data = b'{"n_tokens":' + output + b"}" if braced else output
+    found = last_claim(data)
+    assert found is None or isinstance(found, Claim)
+
+
+@given(st.binary(max_size=60), JSON, st.sampled_from([b"", b"\n", b"  \r\n\n"]))
+def test_whatever_comes_before_it_the_last_line_is_the_claim(noise, count, blank):
+    found = last_claim(noise + b"\n" + json.dumps({"n_tokens": count}).encode() + blank)
+    assert found is not None
+    assert json.dumps(found.n_tokens) == json.dumps(count)
+
+
+@given(st.sampled_from([b"[", b'{"n_tokens":']), st.integers(1, 60_000))
+def test_output_of_any_depth_is_no_claim(opening, depth):
+    assert last_claim(opening * depth) is None

@@ -3,6 +3,7 @@
 import json
 import struct
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -159,3 +160,49 @@ def test_encoded_headers_decode_to_themselves(layers, row_bytes, n_cells, data):
     cells = Cells(first, data.draw(st.integers(0, n_cells - first)))
     header = ShareHeader("id", (Region(layers * step, 4096, layout_hash(tensors)),), tensors, cells)
     assert decode(encode_share_message(header), 50) == header
+
+
+@given(st.lists(st.integers(0, 600), max_size=6))
+def test_a_message_is_the_same_wherever_it_is_cut(cuts):
+    data = encode_share_message(HEADER)
+    decoder, found = ShareMessageDecoder(), []
+    places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
+    for start, end in pairwise(places):
+        found.append(decoder.receive(data[start:end]))
+    decoder.close()
+    assert found[:-1] == [None] * (len(found) - 1)
+    assert found[-1] == HEADER
+
+
+@given(st.integers(0, len(encode_share_message(HEADER)) - 1), st.binary(min_size=1, max_size=4), st.integers(1, 99))
+def test_a_changed_message_gives_a_header_that_holds_or_the_peers_error(at, junk, size):
+    data = bytearray(encode_share_message(HEADER))
+    data[at : at + len(junk)] = junk
+    try:
+        found = decode(bytes(data), size)
+    except RemoteWireError:
+        return
+    assert encode_share_message(found)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*BY_HAND, "size", "x"]), inner),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*BY_HAND]), JSON))
+def test_any_json_in_a_headers_fields_is_a_header_or_the_peers_error(fields):
+    try:
+        found = decode(message(BY_HAND | fields), 4096)
+    except RemoteWireError:
+        return
+    assert encode_share_message(found)
+
+
+@given(st.sampled_from([b"[", b'{"a":']), st.integers(1, 50_000))
+def test_a_header_of_any_depth_is_no_more_than_the_peers_error(opening, depth):
+    body = b'{"share_id":' + opening * depth
+    with pytest.raises(RemoteWireError):
+        ShareMessageDecoder().receive(struct.pack("<I", len(body)) + body)

@@ -1,6 +1,7 @@
 """Event streams: bytes of a real server, any chunking, cuts, junk, and the encoder."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,62 @@ def test_a_ping_is_three_bytes():
 def test_what_would_break_the_framing_is_our_own_error(encode, text):
     with pytest.raises(LocalWireError):
         encode(text)
+
+
+LINE_ENDS = st.sampled_from([b"\n", b"\r\n"])
+PLAIN = st.binary(max_size=12).filter(lambda data: b"\r" not in data and b"\n" not in data)
+
+
+@st.composite
+def streams(draw):
+    """The bytes of a stream, and what they say: events of several lines, comments between them, silent fields."""
+    data, said = b"", []
+    for _ in range(draw(st.integers(0, 5))):
+        lines, payload = b"", []
+        for kind in draw(st.lists(st.sampled_from(["data", "comment", "silent"]), min_size=1, max_size=4)):
+            text, end = draw(PLAIN), draw(LINE_ENDS)
+            if kind == "data":
+                payload.append(text)
+                lines += b"data: " + text + end
+            elif kind == "comment":
+                said.append(SseComment(text))
+                lines += b": " + text + end
+            else:
+                lines += draw(st.sampled_from([b"event", b"id", b"retry"])) + b":" + text + end
+        data += lines + draw(LINE_ENDS)
+        said += [SseEvent(b"\n".join(payload))] if payload else []
+    return data, said
+
+
+@given(streams(), st.lists(st.integers(0, 300), max_size=8))
+def test_a_stream_says_the_same_wherever_it_is_cut(stream, cuts):
+    data, said = stream
+    decoder, found = SseDecoder(), []
+    places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
+    for start, end in pairwise(places):
+        found += decoder.receive(data[start:end])
+    decoder.close()
+    assert found == said
+
+
+@given(st.integers(1, 80), st.integers(1, 80), st.integers(1, 20))
+def test_a_limit_is_kept_or_passed_however_the_event_is_cut(length, limit, size):
+    data = encode_event(b"x" * length)
+    decoder = SseDecoder(max_event_bytes=limit)
+    try:
+        for at in range(0, len(data), size):
+            decoder.receive(data[at : at + size])
+    except RemoteWireError:
+        assert length + len(b"data: ") + 1 > limit
+    else:
+        assert length + len(b"data: ") <= limit
+
+
+@given(st.binary(max_size=20))
+def test_a_comment_comes_back_or_is_our_own_error(text):
+    try:
+        data = encode_comment(text)
+    except LocalWireError:
+        assert b"\n" in text or b"\r" in text
+    else:
+        assert decode(data, 3) == [SseComment(text)]
