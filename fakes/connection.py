@@ -17,7 +17,7 @@ from fakes.api_error import ApiError
 from fakes.builds import Build
 from fakes.effects import Await, ClientGone, CutConnection, Flow, Pause, Reply, SendShare, Sent, StartStream, Write
 from fakes.http1 import CONTINUE, LAST_CHUNK, Request, RequestDecoder, chunk
-from fakes.responses import GARBAGE, KEEP_ALIVE_S, REQUESTS_PER_CONNECTION, plain_response, stream_head
+from fakes.responses import ANY_ORIGIN, GARBAGE, KEEP_ALIVE_S, REQUESTS_PER_CONNECTION, plain_response, stream_head
 from fakes.sending import Sender, reset, when_flushed
 from fakes.share_socket import send_share
 from fakes.steps import Halt, Sending, Welcome
@@ -33,7 +33,7 @@ _USUAL = Build(stream_closes=False)
 class Connection(asyncio.Protocol):
     """`serve` makes the flow of a request, `after` is called whenever a flow has been driven a step.
 
-    `accepted` says what is done with it when it has come in, `build` how it ends.
+    `accepted` says what is done with it when it has come in, `build` how it ends, `origins` who may be told of answers.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class Connection(asyncio.Protocol):
         everyone: set[Connection],
         accepted: Callable[[], Welcome] | None = None,
         build: Build = _USUAL,
+        origins: str = ANY_ORIGIN,
     ) -> None:
         self._serve = serve
         self._after = after
@@ -54,6 +55,7 @@ class Connection(asyncio.Protocol):
         self._everyone = everyone
         self._accepted = accepted
         self._build = build
+        self._origins = origins
         self._loop = asyncio.get_running_loop()
         self._decoder = RequestDecoder()
         self._queue: deque[Request] = deque()
@@ -246,7 +248,7 @@ class Connection(asyncio.Protocol):
         self._streaming = True
         self._ping_s = start.ping_s
         self._send_as(start.sending)
-        self._write(stream_head(self._request, start, close=self._closes(200)))
+        self._write(stream_head(self._request, start, close=self._closes(200), origins=self._origins))
 
     def _finish(self, reply: Reply | object) -> None:
         assert self._request is not None
@@ -254,7 +256,7 @@ class Connection(asyncio.Protocol):
         if isinstance(reply, Reply):
             close = self._closes(reply.status)
             self._send_as(reply.sending)
-            self._write(plain_response(self._request, reply, close=close))
+            self._write(plain_response(self._request, reply, close=close, origins=self._origins))
         else:
             close = self._closes(200) or self._build.stream_closes
             self._write(LAST_CHUNK)

@@ -14,7 +14,7 @@ with that word in the same header or in their prompt, and what it clears, releas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +27,7 @@ from fakes.fault import Armed, FaultError, Player, When
 from fakes.fault_setting import parse_setting, read_when
 from fakes.hold import Holds
 from fakes.http1 import Request
-from fakes.journal import Journal
+from fakes.journal import EVENTS, Journal
 from fakes.near import near
 from fakes.point import Point
 from fakes.replies import to_json
@@ -70,8 +70,26 @@ def control(fake: Controlled, request: Request) -> Flow:
         known = [f"{method} {path}" for method, path in _CALLS]
         raise ApiError(404, f"no call {request.method} {request.path}{near(f'{request.method} {request.path}', known)}")
     body = parse_body(request.body) if request.body else {}
+    _refuse_unknown(f"{request.method} {request.path}", (*body, *request.query))
     return Reply(200, to_json(answer(_Call(fake, request, body, request.headers.get(SCOPE_HEADER)))))
     yield
+
+
+_TAKES = {
+    "GET /journal": ("event", "after"),
+    "POST /faults": ("set", "clear"),
+    "POST /hold": ("point", "at", "when"),
+    "POST /release": ("point",),
+}
+
+
+def _refuse_unknown(call: str, names: Sequence[str]) -> None:
+    """ApiError: something is said that nobody listens to."""
+    known = _TAKES.get(call, ())
+    for name in names:
+        if name not in known:
+            what = near(name, known) if known else "; it takes nothing"
+            raise ApiError(400, f"{call} takes no {name!r}{what}")
 
 
 def _state(call: _Call) -> Any:
@@ -83,6 +101,8 @@ def _state(call: _Call) -> Any:
 
 def _journal(call: _Call) -> Any:
     event, after = call.request.query.get("event"), call.request.query.get("after", "0")
+    if event is not None and event not in EVENTS:
+        raise ApiError(400, f"no journal has an event {event!r}{near(event, EVENTS)}")
     if not after.isdecimal():
         raise ApiError(400, f"after={after} is no number of an entry")
     entries = [

@@ -14,6 +14,7 @@ from fakes.api_error import ApiError
 from fakes.control import Controlled
 from fakes.effects import Flow, Reply
 from fakes.endpoints import at_once
+from fakes.flags import Options
 from fakes.http1 import Request
 from fakes.machine import Machine
 from fakes.played import played
@@ -57,11 +58,6 @@ _POST: dict[str, Handler] = {
 }
 _HANDLERS = {"GET": _GET, "POST": _POST, "DELETE": {"/v1/stream": at_once(resuming.end)}}
 _COMPLETIONS = (completions.native, completions.text, completions.chat)
-_PREFLIGHT = (
-    ("Access-Control-Allow-Credentials", "true"),
-    ("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"),
-    ("Access-Control-Allow-Headers", "*"),
-)
 
 
 def handle(machine: Machine, request: Request) -> Flow:
@@ -74,7 +70,7 @@ def handle(machine: Machine, request: Request) -> Flow:
 def answer(machine: Machine, request: Request) -> Flow:
     """One request, by a decoder that is well."""
     if request.method == "OPTIONS":
-        return Reply(200, b"", "text/html", _PREFLIGHT)
+        return _preflight(machine.options)
     if machine.loading:
         raise ApiError(503, "Loading model", early=True)
     prefix = machine.options.api_prefix
@@ -92,6 +88,11 @@ def answer(machine: Machine, request: Request) -> Flow:
     if method == "POST" and path.startswith("/slots/") and "/" not in path[7:]:
         return (yield from slot_action(machine, request, path[7:]))
     raise ApiError(404, "File Not Found", early=True)
+
+
+def _preflight(options: Options) -> Reply:
+    allowed = (("Credentials", "true"), ("Methods", options.cors_methods), ("Headers", options.cors_headers))
+    return Reply(200, b"", "text/html", tuple((f"Access-Control-Allow-{what}", value) for what, value in allowed))
 
 
 def _check_key(keys: tuple[str, ...], headers: Mapping[str, str]) -> None:

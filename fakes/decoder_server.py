@@ -24,7 +24,7 @@ from fakes.disk import Disk
 from fakes.door import Door, StartError, unix_socket
 from fakes.effects import Flow
 from fakes.fault import FaultError, Player
-from fakes.flags import FlagError, Options, parse_flags
+from fakes.flags import FlagError, Options, help_text, parse_flags
 from fakes.http1 import Request
 from fakes.journal import Journal
 from fakes.life import Orphan, die, freeze
@@ -159,6 +159,7 @@ class DecoderServer:
             everyone=self._connections,
             accepted=self._accepted,
             build=self.machine.build,
+            origins=self.options.cors_origins,
         )
 
     def _serve(self, request: Request) -> Flow:
@@ -290,6 +291,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         options = parse_flags(words, os.environ)
+        if options.help:
+            print(help_text())
+            return 0
         if options.version:
             print(f"version: {options.fake_version} (fake)", file=sys.stderr)
             return 0

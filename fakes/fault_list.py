@@ -97,6 +97,9 @@ def _main(argv: Sequence[str] | None) -> int:
         case ["--explain", name]:
             print(f"no fault is called {name!r}{near(name, known)}", file=sys.stderr)
             return 2
+        case [word] if not word.startswith("-"):
+            print(f"no fake is called {word!r}{near(word, _PLAYERS)}", file=sys.stderr)
+            return 2
         case _:
             print(USAGE, file=sys.stderr)
             return 2

@@ -43,11 +43,17 @@ class Options:
     batch_size: int = 2048
     seed: int = -1
     temperature: float = 0.8
+    top_k: int = 40
+    top_p: float = 0.95
+    min_p: float = 0.05
+    repeat_penalty: float = 1.0
     cache_type_k: str = "f16"
     cache_type_v: str = "f16"
     ignore_eos: bool = False
     sse_ping_interval: int = 30
     cors_origins: str = "*"
+    cors_methods: str = "GET, POST, DELETE, OPTIONS"
+    cors_headers: str = "*"
     api_prefix: str = ""
     timeout: int = 3600
     verbosity: int = 3
@@ -56,6 +62,7 @@ class Options:
     ssl_key_file: str | None = None
     ssl_cert_file: str | None = None
     version: bool = False
+    help: bool = False
     journal: str | None = None
     control: str | None = None
     faults: tuple[str, ...] = ()
@@ -80,7 +87,7 @@ class Flag:
     shown: str = field(default="", kw_only=True)
 
 
-FLAGS = (
+_REAL = (
     Flag(("-m", "--model"), "text", "model", env="LLAMA_ARG_MODEL", shown="FNAME"),
     Flag(("--host",), "text", "host", env="LLAMA_ARG_HOST", shown="HOST"),
     Flag(("--port",), "port", "port", env="LLAMA_ARG_PORT", shown="PORT"),
@@ -106,11 +113,17 @@ FLAGS = (
     Flag(("-b", "--batch-size"), "count", "batch_size", env="LLAMA_ARG_BATCH", shown="N"),
     Flag(("-s", "--seed"), "whole", "seed", shown="SEED"),
     Flag(("--temp", "--temperature"), "fraction", "temperature", shown="N"),
+    Flag(("--top-k",), "whole", "top_k", shown="N"),
+    Flag(("--top-p",), "fraction", "top_p", shown="N"),
+    Flag(("--min-p",), "fraction", "min_p", shown="N"),
+    Flag(("--repeat-penalty",), "fraction", "repeat_penalty", shown="N"),
     Flag(("-ctk", "--cache-type-k"), "cache-type", "cache_type_k", env="LLAMA_ARG_CACHE_TYPE_K", shown="TYPE"),
     Flag(("-ctv", "--cache-type-v"), "cache-type", "cache_type_v", env="LLAMA_ARG_CACHE_TYPE_V", shown="TYPE"),
     Flag(("--ignore-eos",), "set", "ignore_eos", True),
     Flag(("--sse-ping-interval",), "whole", "sse_ping_interval", env="LLAMA_ARG_SSE_PING_INTERVAL", shown="N"),
     Flag(("--cors-origins",), "text", "cors_origins", env="LLAMA_ARG_CORS_ORIGINS", shown="ORIGINS"),
+    Flag(("--cors-methods",), "text", "cors_methods", env="LLAMA_ARG_CORS_METHODS", shown="METHODS"),
+    Flag(("--cors-headers",), "text", "cors_headers", env="LLAMA_ARG_CORS_HEADERS", shown="HEADERS"),
     Flag(("--api-prefix",), "text", "api_prefix", env="LLAMA_ARG_API_PREFIX", shown="PREFIX"),
     Flag(("-to", "--timeout"), "count", "timeout", env="LLAMA_ARG_TIMEOUT", shown="N"),
     Flag(("-lv", "--verbosity", "--log-verbosity"), "whole", "verbosity", env="LLAMA_LOG_VERBOSITY", shown="N"),
@@ -120,7 +133,9 @@ FLAGS = (
     Flag(("--ssl-key-file",), "file", "ssl_key_file", env="LLAMA_ARG_SSL_KEY_FILE", shown="FNAME"),
     Flag(("--ssl-cert-file",), "file", "ssl_cert_file", env="LLAMA_ARG_SSL_CERT_FILE", shown="FNAME"),
     Flag(("--version",), "set", "version", True),
-    # The fake's own.
+    Flag(("-h", "--help", "--usage"), "set", "help", True),
+)
+_OWN = (
     Flag(("--journal",), "text", "journal", env="FAKE_JOURNAL", shown="FILE"),
     Flag(("--control",), "text", "control", env="FAKE_CONTROL", shown="SOCKET"),
     Flag(("--fault",), "more", "faults", shown="NAME[=VALUE][,only=N][,p=0.3][,seed=7]"),
@@ -131,7 +146,8 @@ FLAGS = (
     Flag(("--jitter",), "jitter", "jitter", shown="KIND:SIZE"),
     Flag(("--jitter-seed",), "whole", "jitter_seed", shown="SEED"),
     Flag(("--fake-version",), "build", "fake_version", shown="BUILD"),
-    # Accepted, and without effect on what a client sees.
+)
+_IGNORED = (
     Flag(("-t", "--threads"), "whole", shown="N"),
     Flag(("-tb", "--threads-batch"), "whole", shown="N"),
     Flag(("--threads-http",), "whole", shown="N"),
@@ -140,18 +156,15 @@ FLAGS = (
     Flag(("-fa", "--flash-attn"), "text", shown="[on|off|auto]"),
     Flag(("--cache-reuse",), "count", shown="N"),
     Flag(("--chat-template", "--chat-template-file"), "text", shown="TEMPLATE"),
-    Flag(("--cors-methods",), "text", shown="METHODS"),
-    Flag(("--cors-headers",), "text", shown="HEADERS"),
     Flag(("--reasoning-format",), "text", shown="FORMAT"),
     Flag(("--device", "-dev"), "text", shown="DEVICES"),
-    Flag(("--top-k",), "whole", shown="N"),
-    Flag(("--top-p", "--min-p", "--repeat-penalty"), "fraction", shown="N"),
     Flag(("--jinja", "--no-jinja", "--no-webui", "--no-ui", "--webui", "--ui", "--mlock", "--mmap"), "none"),
     Flag(("--no-mmap", "--warmup", "--no-warmup", "-cb", "--cont-batching", "-nocb", "--no-cont-batching"), "none"),
     Flag(("-nr", "--no-repack", "--repack", "--cors-credentials", "--no-cors-credentials"), "none"),
     Flag(("--context-shift", "--no-context-shift", "--log-colors", "--log-prefix", "--log-timestamps"), "none"),
     Flag(("--swa-full", "--no-perf", "--offline"), "none"),
 )
+FLAGS = (*_REAL, *_OWN, *_IGNORED)
 _BY_NAME = {name: flag for flag in FLAGS for name in flag.names}
 
 
@@ -176,6 +189,24 @@ def parse_flags(argv: Sequence[str], environ: Mapping[str, str] = os.environ) ->
             raise _bad(flag, name, "expected value for argument")
         _apply(values, flag, name, words.pop(0))
     return replace(Options(), **values)
+
+
+def help_text() -> str:
+    """Every flag, in three parts, with the variable that sets it too."""
+    parts = (
+        ("llama-server's flags", _REAL),
+        ("the fake's own", _OWN),
+        ("taken, and without effect here", _IGNORED),
+    )
+    lines = ["usage: kvgate fake decoder [flags]"]
+    for title, flags in parts:
+        lines += ["", f"{title}:", *(_help_line(flag) for flag in flags)]
+    return "\n".join([*lines, "", "`kvgate faults decoder` lists what --fault takes."])
+
+
+def _help_line(flag: Flag) -> str:
+    line = f"  {', '.join(flag.names)} {flag.shown}".rstrip()
+    return f"{line}  (env: {flag.env})" if flag.env else line
 
 
 def _apply(values: dict[str, Any], flag: Flag, name: str, text: str) -> None:

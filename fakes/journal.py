@@ -13,6 +13,17 @@ from collections.abc import Callable
 from typing import Any
 
 KEPT = 10_000
+EVENTS = frozenset(
+    (
+        *("start", "ready", "restart", "end", "reset", "disconnect"),
+        *("fault", "fault_no_effect", "held", "released", "hangs"),
+        *("tokenize", "apply_template", "completion", "share", "adopt", "save", "restore", "erase"),
+        *("connected", "disconnected", "rpc", "execution", "prefill", "prefill_refused", "prompt_match", "state_get"),
+        *("decode_apply", "decode_read", "decode_cancelled", "reserved", "unreserved", "swap", "restarted"),
+        *("rows", "claim"),
+    )
+)
+"""All that a fake's journal may say: of its process, of faults and holds, of a decoder, an engine, a provider."""
 
 
 class Journal:

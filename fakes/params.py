@@ -75,6 +75,7 @@ _SETTINGS: dict[str, Any] = {
 """What is echoed as `generation_settings`, in llama-server's order, with its defaults."""
 
 _ACTED_ON = frozenset(("seed", "temperature", "max_tokens", "n_predict", "top_k"))
+_OF_FLAGS = ("top_p", "min_p", "repeat_penalty")
 _ECHOED = frozenset(
     name for name, value in _SETTINGS.items() if isinstance(value, int | float) and not isinstance(value, bool)
 )
@@ -99,17 +100,19 @@ class Params:
     temperature: float
     wish: Wish
     body: Body
+    options: Options
 
     def settings(self, chat: bool) -> dict[str, Any]:
         """`generation_settings`."""
         found = dict(_SETTINGS)
+        own = {name: getattr(self.options, name) for name in _OF_FLAGS}
         for name in _SETTINGS:
             if name in _ECHOED and name not in _ACTED_ON:
-                found[name] = _like(_SETTINGS[name], number(self.body, name, _SETTINGS[name]))
+                found[name] = _like(_SETTINGS[name], number(self.body, name, own.get(name, _SETTINGS[name])))
         return found | {
             "seed": self.seed,
             "temperature": widened(max(0.0, self.temperature)),
-            "top_k": max(0, int(number(self.body, "top_k", _SETTINGS["top_k"]))),
+            "top_k": max(0, int(number(self.body, "top_k", self.options.top_k))),
             "stop": list(self.stop),
             "max_tokens": self.n_predict,
             "n_predict": self.n_predict,
@@ -156,8 +159,9 @@ def read_params(body: Body, options: Options, tokenizer: Tokenizer) -> Params:
         ping_s=_ping(body, options.sse_ping_interval),
         seed=int(number(body, "seed", options.seed)) % (1 << 32),
         temperature=number(body, "temperature", options.temperature),
-        wish=read_wish(body, tokenizer, seed=options.seed, temperature=options.temperature),
+        wish=read_wish(body, tokenizer, seed=options.seed, temperature=options.temperature, top_k=options.top_k),
         body=body,
+        options=options,
     )
 
 

@@ -146,8 +146,12 @@ def _wait_whatever_comes(seconds: float) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit status; 0 means that the rows are there."""
+    words = sys.argv[1:] if argv is None else argv
+    if any(word in ("-h", "--help") for word in words):
+        print(f"{USAGE}\n\nOne JSON line on stdin, one on stdout; `kvgate faults provider` lists what it can do wrong.")
+        return 0
     try:
-        options = parse_options(sys.argv[1:] if argv is None else argv, os.environ)
+        options = parse_options(words, os.environ)
         armed = armed_faults("provider", options.faults, os.environ)
     except (UsageError, FaultError) as error:
         print(f"provider: {error}", file=sys.stderr)

@@ -19,8 +19,8 @@ _CHOOSING = frozenset(("logit_bias", "n_probs", "seed", "post_sampling_probs"))
 _PLAIN = Wish()
 
 
-def read_wish(body: Body, tokenizer: Tokenizer, *, seed: int, temperature: float) -> Wish:
-    """The wish, with the defaults of seed and temperature. ApiError 400 for a field of a wrong type."""
+def read_wish(body: Body, tokenizer: Tokenizer, *, seed: int, temperature: float, top_k: int) -> Wish:
+    """The wish, with the defaults of seed, temperature and top_k. ApiError 400 for a field of a wrong type."""
     if seed < 0 and _CHOOSING.isdisjoint(body):
         return _PLAIN
     wanted = int(number(body, "seed", seed)) % (1 << 32)
@@ -28,7 +28,7 @@ def read_wish(body: Body, tokenizer: Tokenizer, *, seed: int, temperature: float
         bias=dict(_biases(body.get("logit_bias"), tokenizer)),
         seed=None if wanted == RANDOM_SEED else wanted,
         temperature=number(body, "temperature", temperature),
-        top_k=integer(body, "top_k", 40, _INT_MIN),
+        top_k=integer(body, "top_k", top_k, _INT_MIN),
         n_probs=integer(body, "n_probs", 0, _INT_MIN),
         after_sampling=flag(body, "post_sampling_probs", False),
     )

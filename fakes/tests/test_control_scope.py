@@ -131,3 +131,21 @@ def test_what_cannot_be_is_refused_in_words(stage, path, body, scope, why):
     assert status == 400
     assert why in answer["error"]["message"]
     assert stage.machine.quiet
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "message"),
+    [
+        ("GET", "/journal?event=completoin", None, "no journal has an event 'completoin'; did you mean completion"),
+        ("GET", "/journal?evnt=end", None, "GET /journal takes no 'evnt'; did you mean event?"),
+        ("GET", "/state?event=end", None, "GET /state takes no 'event'; it takes nothing"),
+        ("POST", "/faults", {"sets": []}, "POST /faults takes no 'sets'; did you mean set?"),
+        ("POST", "/hold", {"point": "decoder.token", "wen": {}}, "POST /hold takes no 'wen'; did you mean when?"),
+        ("POST", "/reset", {"point": "decoder.token"}, "POST /reset takes no 'point'; it takes nothing"),
+    ],
+)
+def test_a_call_that_says_what_nobody_listens_to_is_refused(stage, method, path, body, message):
+    status, said = stage.control(method, path, body)
+    assert status == 400
+    assert said["error"]["message"].startswith(message)
+    assert stage.control("GET", "/state")[1]["held"] == {}

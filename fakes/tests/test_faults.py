@@ -143,6 +143,8 @@ def test_the_catalogue_at_a_shell(capsys):
     assert "did you mean kvshare-refuse" in capsys.readouterr().err
     assert main(["--explain", "tls-expired"]) == 0
     assert "cannot be left out" in capsys.readouterr().out
+    assert main(["providr"]) == 2
+    assert "no fake is called 'providr'; did you mean provider?" in capsys.readouterr().err
     assert main(["provider"]) == 0
     assert capsys.readouterr().out.count("\n") == len(faults_of("provider")) + 1
     assert main(["--help"]) == 0

@@ -4,9 +4,10 @@ import re
 
 import pytest
 
-from fakes.flags import FLAGS, FlagError, parse_flags
+from fakes.flags import FLAGS, FlagError, help_text, parse_flags
 from fakes.machine import shape_of
 from fakes.spec import Kind, ModelSpec, SpecError, parse_spec
+from fakes.tests.stage import Stage
 
 
 def test_the_flags_a_router_uses():
@@ -111,3 +112,26 @@ def test_a_real_file_seeds_the_toy_and_anything_else_is_refused(tmp_path):
 def test_a_build_that_cannot_be_is_refused(version):
     with pytest.raises(FlagError, match="expected b and a number from 10566 on"):
         parse_flags(["--fake-version", version], {})
+
+
+def test_help_has_every_flag_and_the_variable_that_sets_it():
+    text = help_text()
+    for flag in FLAGS:
+        assert f"  {', '.join(flag.names)}" in text
+        assert flag.env is None or f"(env: {flag.env})" in text
+    assert text.index("the fake's own") < text.index("--fault") < text.index("without effect") < text.index("--mlock")
+
+
+def test_what_changes_nothing_is_said_to_change_nothing():
+    ignored = help_text().partition("without effect")[2]
+    for flag in FLAGS:
+        assert (f"  {', '.join(flag.names)}" in ignored) is (flag.into is None)
+
+
+def test_defaults_of_sampling_show_in_props():
+    flags = ("--top-k", "7", "--top-p", "0.5", "--min-p", "0.25", "--repeat-penalty", "1.5", "--temp", "2")
+    params = Stage(*flags).get("/props")[1]["default_generation_settings"]["params"]
+    expected = {"top_k": 7, "top_p": 0.5, "min_p": 0.25, "repeat_penalty": 1.5, "temperature": 2.0}
+    assert params.items() >= expected.items()
+    answer = Stage(*flags).complete([400], 1, top_k=9, top_p=0.75)
+    assert answer["generation_settings"].items() >= {"top_k": 9, "top_p": 0.75, "min_p": 0.25}.items()

@@ -3,8 +3,11 @@
 import itertools
 import json
 import os
+import re
+from pathlib import Path
 
-from fakes.journal import Journal
+import fakes
+from fakes.journal import EVENTS, Journal
 
 
 def test_each_event_is_one_line_with_its_stamp(tmp_path):
@@ -46,3 +49,10 @@ def test_what_is_kept_is_bounded():
         journal.write("a")
     assert journal.kept is not None
     assert (len(journal.kept), journal.kept[-1]["seq"]) == (10_000, 10_500)
+
+
+def test_every_event_that_is_written_is_one_that_can_be_asked_for():
+    sources = [path.read_text() for path in Path(fakes.__file__).parent.rglob("*.py") if "tests" not in path.parts]
+    written = {name for text in sources for name in re.findall(r'[jJ]ournal\.write\(\s*"([a-z_]+)"', text)}
+    assert written
+    assert written <= EVENTS

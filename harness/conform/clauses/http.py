@@ -221,6 +221,20 @@ CLAUSES: tuple[Clause, ...] = (
         get("/health"),
         headers={"Access-Control-Allow-Origin": ""},
     ),
+    row(
+        "3",
+        "With --cors-origins Access-Control-Allow-Origin is just that, whoever asks",
+        get("/health", Origin="http://b.example"),
+        headers={"Access-Control-Allow-Origin": "http://a.example"},
+        setting="defaults",
+    ),
+    row(
+        "3",
+        "--cors-methods and --cors-headers are what OPTIONS answers",
+        Ask("OPTIONS", "/health"),
+        headers={"Access-Control-Allow-Methods": "GET", "Access-Control-Allow-Headers": "X-A"},
+        setting="defaults",
+    ),
     row("3", "POST /completions is /completion", post("/completions", completion([400], 1)), like={"content": str}),
     row(
         "3",
