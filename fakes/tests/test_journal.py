@@ -8,6 +8,7 @@ from pathlib import Path
 
 import fakes
 from fakes.journal import EVENTS, Journal
+from fakes.tests.running import REPOSITORY
 
 
 def test_each_event_is_one_line_with_its_stamp(tmp_path):
@@ -56,3 +57,8 @@ def test_every_event_that_is_written_is_one_that_can_be_asked_for():
     written = {name for text in sources for name in re.findall(r'[jJ]ournal\.write\(\s*"([a-z_]+)"', text)}
     assert written
     assert written <= EVENTS
+
+
+def test_every_event_is_on_a_page():
+    pages = "".join((REPOSITORY / "docs" / name).read_text() for name in ("fakes.md", "hydra.md"))
+    assert sorted(event for event in EVENTS if f"`{event}`" not in pages) == []
