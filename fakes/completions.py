@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any
 
 from fakes.api_error import ApiError
-from fakes.body import Body, integer, parse_body, type_name
+from fakes.body import Body, integer, number, parse_body, type_name
 from fakes.deciding import carry_out
 from fakes.effects import END_STREAM, ClientGone, Effect, Flow, Pause, Reply, StartStream, Write
-from fakes.generation import Generation, Stop
+from fakes.generation import Generation, Shift, Stop
 from fakes.http1 import Request
 from fakes.log import Level
 from fakes.machine import Machine
@@ -242,9 +242,22 @@ class _Run:
             generation.spare_last()
         return generation
 
+    def _shift(self, slot: Slot) -> Shift | None:
+        """What becomes of a full slot where `--context-shift` is on."""
+        if not self.machine.options.context_shift:
+            return None
+
+        def told(n_keep: int, n_left: int, n_discard: int) -> None:
+            text = f"slot context shift, n_keep = {n_keep}, n_left = {n_left}, n_discard = {n_discard}"
+            self.machine.log.slot(Level.WARN, "operator()", slot.id, self.task.id, text)
+
+        keep = self.params.kept_of(len(self.prompt.tokens), self.machine.spec.bos == 1)
+        return Shift(keep, int(number(self.params.body, "n_discard", 0)), told)
+
     def _evaluate(self, slot: Slot) -> Generator[Effect, Any, Generation]:
         machine, params = self.machine, self.params
         generation = yield from self._begin(slot)
+        generation.shift = self._shift(slot)
         self.timings.cache_n = slot.n_prompt_cached = generation.cached
         if generation.whole_prompt_held:
             self._warn_whole(slot, len(self.prompt.tokens))

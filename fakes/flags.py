@@ -50,6 +50,7 @@ class Options:
     cache_type_k: str = "f16"
     cache_type_v: str = "f16"
     ignore_eos: bool = False
+    context_shift: bool = False
     sse_ping_interval: int = 30
     cors_origins: str = "*"
     cors_methods: str = "GET, POST, DELETE, OPTIONS"
@@ -120,6 +121,8 @@ _REAL = (
     Flag(("-ctk", "--cache-type-k"), "cache-type", "cache_type_k", env="LLAMA_ARG_CACHE_TYPE_K", shown="TYPE"),
     Flag(("-ctv", "--cache-type-v"), "cache-type", "cache_type_v", env="LLAMA_ARG_CACHE_TYPE_V", shown="TYPE"),
     Flag(("--ignore-eos",), "set", "ignore_eos", True),
+    Flag(("--context-shift",), "set", "context_shift", True, "LLAMA_ARG_CONTEXT_SHIFT"),
+    Flag(("--no-context-shift",), "set", "context_shift", False),
     Flag(("--sse-ping-interval",), "whole", "sse_ping_interval", env="LLAMA_ARG_SSE_PING_INTERVAL", shown="N"),
     Flag(("--cors-origins",), "text", "cors_origins", env="LLAMA_ARG_CORS_ORIGINS", shown="ORIGINS"),
     Flag(("--cors-methods",), "text", "cors_methods", env="LLAMA_ARG_CORS_METHODS", shown="METHODS"),
@@ -161,7 +164,7 @@ _IGNORED = (
     Flag(("--jinja", "--no-jinja", "--no-webui", "--no-ui", "--webui", "--ui", "--mlock", "--mmap"), "none"),
     Flag(("--no-mmap", "--warmup", "--no-warmup", "-cb", "--cont-batching", "-nocb", "--no-cont-batching"), "none"),
     Flag(("-nr", "--no-repack", "--repack", "--cors-credentials", "--no-cors-credentials"), "none"),
-    Flag(("--context-shift", "--no-context-shift", "--log-colors", "--log-prefix", "--log-timestamps"), "none"),
+    Flag(("--log-colors", "--log-prefix", "--log-timestamps"), "none"),
     Flag(("--swa-full", "--no-perf", "--offline"), "none"),
 )
 FLAGS = (*_REAL, *_OWN, *_IGNORED)

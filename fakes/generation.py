@@ -7,6 +7,8 @@ waiting: it goes on when it is told to.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
@@ -24,6 +26,17 @@ class Stop(Enum):
     EOS = "eos"
     LIMIT = "limit"
     WORD = "word"
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """What becomes of a slot that is full while tokens are still wanted: so many of its first tokens are kept and the
+    `discard` after them dropped, half of the rest where that is 0. `told` gets n_keep, n_left and n_discard.
+    """
+
+    keep: int
+    discard: int
+    told: Callable[[int, int, int], None]
 
 
 class Generation:
@@ -55,6 +68,9 @@ class Generation:
         """Whether the reply ended because the slot is full."""
         self.overrun = 0
         """So many tokens come behind the limit."""
+        self.shift: Shift | None = None
+        """None: a full slot ends the reply."""
+        self._discarded = 0
         slot.keep(self.cached)
         first = slot.first_cell
         self._sums = model.sums(store.read(first, self.cached))
@@ -81,11 +97,29 @@ class Generation:
 
         The token before is fed first; the last one of a reply never is.
         """
-        model, choose, start = self._model, self._next, len(self.predicted)
-        room = self._slot.n_ctx - len(self._prompt) - start
-        wanted = room if n_predict < 0 else max(1, n_predict) + self.overrun - start
+        start = len(self.predicted)
+        room = self._slot.n_ctx - len(self._prompt) - start + self._discarded
+        if self.shift is not None and room <= 0:
+            room = self._make_room(self.shift)
+        wanted = self._wanted(n_predict, room) - start
+        self._predict(min(n_tokens, wanted, room))
+        n_new = len(self.predicted) - start
+        if self.shift is not None:
+            self._check_end(wanted - n_new, full=False)
+        else:
+            self._check_end(min(wanted, room) - n_new, full=room < wanted or n_predict < 0)
+        return self.predicted[start:]
+
+    def _wanted(self, n_predict: int, room: int) -> int:
+        """How many tokens the whole reply may have."""
+        if n_predict >= 0:
+            return max(1, n_predict) + self.overrun
+        return len(self.predicted) + (room if self.shift is None else room + 1)
+
+    def _predict(self, n_tokens: int) -> None:
+        model, choose = self._model, self._next
         fed: list[bytes] = []
-        for _ in range(min(n_tokens, wanted, room)):
+        for _ in range(n_tokens):
             if self.predicted:
                 self._last, self._sums = model.follow(self.predicted[-1], self._last, self._sums)
                 fed.append(self._last)
@@ -93,8 +127,22 @@ class Generation:
             if self.predicted[-1] == EOS_ID:
                 break
         self._keep(fed)
-        self._check_end(min(wanted, room) - (len(self.predicted) - start), full=room < wanted or n_predict < 0)
-        return self.predicted[start:]
+
+    def _make_room(self, shift: Shift) -> int:
+        """Drop tokens and their rows; those behind them move up, as they are. So many more fit now."""
+        slot, store, held = self._slot, self._store, len(self._slot.tokens)
+        keep = min(shift.keep, slot.n_ctx - 4)
+        n_left = held - keep
+        discard = min(n_left, shift.discard) if shift.discard > 0 else n_left // 2
+        shift.told(keep, n_left, discard)
+        behind = keep + discard
+        moved = [bytes(part) for part in store.read(slot.first_cell + behind, held - behind)]
+        store.write(slot.first_cell + keep, moved)
+        del slot.tokens[keep:behind]
+        self._sums = self._model.sums(store.read(slot.first_cell, len(slot.tokens)))
+        self._discarded += discard
+        self.truncated = True
+        return discard
 
     def _keep(self, fed: list[bytes]) -> None:
         if fed:
@@ -107,7 +155,7 @@ class Generation:
             self.stop = Stop.EOS
         elif left <= 0:
             self.stop = Stop.LIMIT
-            self.truncated = full
+            self.truncated = self.truncated or full
 
     def _feed(self, tokens: array[int]) -> None:
         cells = self._model.cells(tokens, self._last)

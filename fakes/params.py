@@ -102,6 +102,11 @@ class Params:
     body: Body
     options: Options
 
+    def kept_of(self, n_prompt: int, bos: bool) -> int:
+        """How many of a slot's first tokens `n_keep` holds on to where the slot is full; -1 is the whole prompt."""
+        n_keep = int(number(self.body, "n_keep", 0))
+        return (n_prompt if n_keep < 0 else n_keep) + bos
+
     def settings(self, chat: bool) -> dict[str, Any]:
         """`generation_settings`."""
         found = dict(_SETTINGS)

@@ -42,6 +42,7 @@ SETTINGS: dict[str, Setting] = {
         _words(
             "-np 2 -c 32 --cache-ram 0 -n 3 --temp 0.5 -s 7 --ignore-eos --no-cache-prompt -sps 0"
             f" --api-prefix {PREFIX} --cors-origins http://a.example --cors-methods GET --cors-headers X-A"
+            " --context-shift"
         ),
         prefix=PREFIX,
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.conform.clause import Clause, demand, expect, probed, refused, row
 from harness.conform.own_process import OwnProcess
 from harness.conform.setting import OWN, PREFIX
-from harness.conform.target import Target
+from harness.conform.target import Target, completion
 from harness.conform.wire_client import get, post
 
 _ACCEPTED = [
@@ -145,12 +145,32 @@ async def outside_prefix(t: Target) -> None:
         t.setting = inside
 
 
+async def shifts(t: Target) -> None:
+    """With --context-shift a reply goes on in a full slot, behind half of what was there."""
+    answer = await t.complete(t.prompt(8), 400)
+    expect(answer, {"tokens_predicted": 400, "truncated": True, "stop_type": "limit", "tokens_cached": 153})
+
+
+async def shifts_as_asked(t: Target) -> None:
+    """n_keep says how many of the first tokens stay, n_discard how many behind them go."""
+    mark = t.mark()
+    answer = await t.complete(t.prompt(8), 300, n_keep=10, n_discard=20)
+    expect(answer, {"tokens_predicted": 300, "truncated": True, "tokens_cached": 247})
+    await t.logged(mark, r"W slot .* slot context shift, n_keep = 10, n_left = 245, n_discard = 20")
+
+
+async def too_long_to_shift(t: Target) -> None:
+    """A prompt that is too long is refused with --context-shift, too."""
+    answer = await t.ask(post("/completion", completion(t.prompt(256), 1)))
+    expect(answer.json, {"error": {"type": "exceed_context_size_error", "n_prompt_tokens": 256}})
+
+
 CLAUSES: tuple[Clause, ...] = (
     *probed("2", equals_sign, underscores, environment, line_beats_environment, accepted, setting=OWN),
     *probed("2", auto_slots, setting="auto"),
     *probed("2", parts, save_path),
     *probed("2", defaults, n_predict, no_cache_prompt, no_similarity, ignores_end, rounded_up, setting="defaults"),
-    *probed("2", outside_prefix, setting="defaults"),
+    *probed("2", outside_prefix, shifts, shifts_as_asked, too_long_to_shift, setting="defaults"),
     refused(
         "2",
         "--no-slots turns GET /slots off",
