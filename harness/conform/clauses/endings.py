@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 
-from harness.conform.clause import Clause, NotSeen, demand, expect, probed
+from harness.conform.clause import Clause, TooLate, demand, expect, probed
 from harness.conform.own_process import OwnProcess, free_port
 from harness.conform.setting import OWN
 from harness.conform.target import LONG_REPLY, completion
@@ -77,10 +77,13 @@ async def says_version(own: OwnProcess) -> None:
 
 
 async def while_loading(own: OwnProcess, ask: Ask, *flags: str) -> Answer:
-    """What is answered from the first moment that the port answers. NotSeen if the load was over by then."""
+    """What is answered from the first moment that the port answers, which may be after the load."""
     port = free_port()
     process = await own.start(own.slow(*flags, port=port))
     try:
+
+        async def begun() -> bool | None:
+            return True if process.output.path.stat().st_size else None
 
         async def first() -> Answer | None:
             try:
@@ -89,6 +92,8 @@ async def while_loading(own: OwnProcess, ask: Ask, *flags: str) -> Answer:
             except (OSError, NoAnswer):
                 return None
 
+        # From its first line on it is looked at closely: a small model is loaded in a moment.
+        await until(20.0, "a first line", begun)
         return await until(20.0, "the port to answer", first)
     finally:
         await process.end(2.0)
@@ -97,7 +102,7 @@ async def while_loading(own: OwnProcess, ask: Ask, *flags: str) -> Answer:
 
 def _is_loading(answer: Answer) -> None:
     if answer.status != 503:
-        raise NotSeen(f"the model was loaded before the port had answered: status {answer.status}")
+        raise TooLate(f"the model was loaded before the port had answered: status {answer.status}")
 
 
 async def loading_is_503(own: OwnProcess) -> None:
@@ -120,7 +125,7 @@ async def loading_before_the_key(own: OwnProcess) -> None:
     """The 503 of a load comes before the check of the key."""
     answer = await while_loading(own, get("/props"), "--api-key", "k")
     if answer.status == 401:
-        raise NotSeen("the model was loaded before the port had answered")
+        raise TooLate("the model was loaded before the port had answered")
     _is_loading(answer)
 
 
@@ -153,7 +158,7 @@ async def term_while_streaming(own: OwnProcess) -> None:
             rest = await talk.ended(_CUT_S)
         ended = await own.ended(running.process)
     if b'"stop":true' in rest:
-        raise NotSeen("the stream had ended before the signal came")
+        raise TooLate("the stream had ended before the signal came")
     demand(not rest.endswith(b"0\r\n\r\n"), "the cut stream has its last chunk")
     expect(ended.status, 0, "the exit status")
 
