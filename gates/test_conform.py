@@ -5,6 +5,8 @@ One run of all clauses on each decoder; a difference that is not listed is a fai
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -130,6 +132,36 @@ def test_a_decoder_that_does_not_start_is_no_verdict():
     ended = kvgate("conform", "--decoder", "fake --frobnicate", "--section", "8.2")
     assert ended.status == 3
     assert "--frobnicate" in ended.err
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("decoder", "status", "says"),
+    [
+        ("fakee", 2, "no decoder is called 'fakee'; did you mean 'fake'?"),
+        ("http://127.0.0.1:9", 3, "http://127.0.0.1:9: no llama-server answers there: "),
+        ("https://127.0.0.1:9", 2, "clauses are asked over plain HTTP alone"),
+        ("/nowhere/llama-server", 3, "'/nowhere/llama-server' is not there"),
+        ("sh -c 'exit 3'", 3, "exited with status 3 before it was ready"),
+    ],
+)
+def test_what_is_no_decoder_is_said_in_a_line(decoder, status, says):
+    ended = kvgate("conform", "--decoder", decoder, "--section", "8.2")
+    assert ended.status == status
+    assert says in ended.err.splitlines()[0]
+    assert "Traceback" not in ended.err
+
+
+def test_an_address_where_somebody_else_answers_is_no_verdict(tmp_path):
+    program = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", str(tmp_path)]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        try:
+            port = re.search(r"port (\d+)", server.stdout.readline())[1]
+            ended = kvgate("conform", "--decoder", f"http://127.0.0.1:{port}", "--section", "8.2")
+        finally:
+            server.kill()
+    assert ended.status == 3
+    assert "no llama-server answers there: GET /props answered 404" in ended.err
     assert "Traceback" not in ended.err
 
 

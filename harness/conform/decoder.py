@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.errors import UsageError
+from harness.near import did_you_mean
 from harness.processes import Guardian, Process
-from harness.real import Server, find_server
+from harness.real import Server, UnknownServer, find_server
 from harness.real.start import READY, Started, start
 
 FAKE = "fake"
@@ -57,11 +59,18 @@ class Decoder:
 def find_decoder(spec: str, model: str) -> Decoder:
     """`fake [flags]`, a URL, a real server's name, a path or a command. UsageError or Unavailable: it is none."""
     word, _, flags = spec.strip().partition(" ")
-    if word.startswith(("http://", "https://")):
+    if word.startswith("https://"):
+        raise UsageError(f"{word}: clauses are asked over plain HTTP alone")
+    if word.startswith("http://"):
         return Decoder(spec, url=word.rstrip("/"))
     if word == FAKE:
         return _fake(spec, flags.split())
-    return Decoder(spec, server=find_server(spec), model=model, threads=("-t", "1"))
+    try:
+        server = find_server(spec)
+    except UnknownServer as unknown:
+        hint = did_you_mean(word, (FAKE,))
+        raise UnknownServer(f"no decoder is called {spec!r}{hint}") if "did you mean" in hint else unknown from None
+    return Decoder(spec, server=server, model=model, threads=("-t", "1"))
 
 
 def _fake(spec: str, flags: Sequence[str]) -> Decoder:

@@ -115,10 +115,21 @@ async def _at_url(decoder: Decoder, name: str, clauses: list[Clause]) -> list[Ve
         flags = "processes of its own" if name == OWN else f"a start with {' '.join(SETTINGS[name].flags)}"
         return [Verdict(each, Outcome.NOT_SEEN, f"needs {flags}") for each in clauses]
     target = Target(decoder.url, SETTINGS[name])
-    props = await target.props()
-    if props["total_slots"] != 2 or props["default_generation_settings"]["n_ctx"] != 1024:
+    if await _slots_and_context(target) != (2, 1024):
         raise HarnessError(f"{decoder.url}: start it with {' '.join(SETTINGS[name].flags)}")
     return [await _verdict(clause, target) for clause in clauses]
+
+
+async def _slots_and_context(target: Target) -> tuple[int, int]:
+    """HarnessError: nobody is there, or somebody who has no such thing."""
+    try:
+        props = await target.props()
+        return props["total_slots"], props["default_generation_settings"]["n_ctx"]
+    except (OSError, NoAnswer, DeadlineMissed, Broken) as error:
+        why = str(error).partition("\n")[0]
+    except (KeyError, TypeError, ValueError):
+        why = "its /props names neither slots nor context"
+    raise HarnessError(f"{target.url}: no llama-server answers there: {why}")
 
 
 async def _probe(clause: Clause, target: Target | OwnProcess) -> None:
