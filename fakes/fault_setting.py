@@ -9,7 +9,9 @@ from typing import Any
 from fakes.fault import Armed, Fault, FaultError, Limit, When, one_of, whole_number
 from fakes.near import near
 
-_LIMIT = re.compile(r",(only|first|every|p|seed|op|slot|path|stream|text|scope)=([^,]*)$")
+_LIMITS = ("only", "first", "every", "p", "seed", "op", "slot", "path", "stream", "text", "scope")
+_LIMIT = re.compile(rf",({'|'.join(_LIMITS)})=([^,]*)$")
+_LIKE_A_LIMIT = re.compile(r",(\w+)=")
 
 
 def parse_setting(text: str, catalogue: Mapping[str, Fault]) -> Armed:
@@ -26,9 +28,22 @@ def parse_setting(text: str, catalogue: Mapping[str, Fault]) -> Armed:
     name, equals, value = rest.partition("=")
     fault = catalogue.get(name)
     if fault is None:
-        raise FaultError(f"no fault is called {name!r}{near(name, catalogue)}")
+        known = catalogue.get(name.partition(",")[0])
+        raise _no_limit(known, rest) or FaultError(f"no fault is called {name!r}{near(name, catalogue)}")
     _refuse_what_never_comes(fault, limits)
-    return Armed(fault, read_value(fault, value if equals else None), _limit(text, limits))
+    try:
+        read = read_value(fault, value if equals else None)
+    except FaultError as error:
+        raise _no_limit(fault, rest) or error from None
+    return Armed(fault, read, _limit(text, limits))
+
+
+def _no_limit(fault: Fault | None, text: str) -> FaultError | None:
+    """Where a known fault's text goes on as with a limit, but there is none of that name."""
+    found = None if fault is None else _LIKE_A_LIMIT.search(text)
+    if fault is None or found is None or found[1] in _LIMITS:
+        return None
+    return FaultError(f"fault {fault.name} has no limit {found[1]!r}{near(found[1], _LIMITS)}")
 
 
 def _refuse_what_never_comes(fault: Fault, limits: Mapping[str, str]) -> None:

@@ -80,3 +80,23 @@ def test_a_limit_holds_at_the_points_behind_the_request_too():
 def test_a_limit_that_could_never_hold_is_refused(setting, why):
     with pytest.raises(FaultError, match=why):
         parse_setting(setting, catalogue())
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("kvshare-refuse,onyl=2", "fault kvshare-refuse has no limit 'onyl'; did you mean only?"),
+        ("http-status=503,onyl=2", "fault http-status has no limit 'onyl'; did you mean only?"),
+        ("http-status,every=2,pth=/x,first=1", "fault http-status has no limit 'pth'; did you mean path"),
+        ("kvshare-refus,only=2", "no fault is called 'kvshare-refus'; did you mean kvshare-refuse"),
+        ("http-status=abc", "fault http-status: 'abc' is no status"),
+    ],
+)
+def test_a_mistyped_limit_is_named_and_not_taken_for_a_value(text, why):
+    with pytest.raises(FaultError) as refused:
+        parse_setting(text, catalogue())
+    assert str(refused.value).startswith(why)
+
+
+def test_a_value_with_commas_of_its_own_is_a_value():
+    assert parse_setting("back-as-other-model=toy:seed=2,layers=4,only=2", catalogue()).value == "toy:seed=2,layers=4"
