@@ -40,10 +40,13 @@ def parse_setting(text: str, catalogue: Mapping[str, Fault]) -> Armed:
 
 def _no_limit(fault: Fault | None, text: str) -> FaultError | None:
     """Where a known fault's text goes on as with a limit, but there is none of that name."""
-    found = None if fault is None else _LIKE_A_LIMIT.search(text)
-    if fault is None or found is None or found[1] in _LIMITS:
+    unknown = [name for name in _LIKE_A_LIMIT.findall(text) if name not in _LIMITS]
+    if fault is None or not unknown:
         return None
-    return FaultError(f"fault {fault.name} has no limit {found[1]!r}{near(found[1], _LIMITS)}")
+    hint = near(unknown[0], _LIMITS)
+    if fault.value is not None and "did you mean" not in hint:
+        return None  # its value may have commas of its own
+    return FaultError(f"fault {fault.name} has no limit {unknown[0]!r}{hint}")
 
 
 def _refuse_what_never_comes(fault: Fault, limits: Mapping[str, str]) -> None:
