@@ -1,9 +1,11 @@
 """The share message: its layout by hand, any chunking, cuts, junk, and every contradiction it may hold."""
 
 import json
+import re
 import struct
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -206,3 +208,10 @@ def test_a_header_of_any_depth_is_no_more_than_the_peers_error(opening, depth):
     body = b'{"share_id":' + opening * depth
     with pytest.raises(RemoteWireError):
         ShareMessageDecoder().receive(struct.pack("<I", len(body)) + body)
+
+
+def test_the_header_that_the_page_shows_is_one():
+    page = (Path(__file__).parent.parent.parent / "docs" / "protocols.md").read_text()
+    (shown,) = re.findall(r"^```json\n(\{\"share_id\".*?)^```$", page, re.MULTILINE | re.DOTALL)
+    header = decode(message(json.loads(shown)), 4096)
+    assert (header.cells, [tensor.name for tensor in header.tensors]) == (Cells(0, 30), ["cache_k_l0", "cache_v_l0"])
