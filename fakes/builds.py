@@ -13,6 +13,7 @@ from dataclasses import dataclass
 class Build:
     """`closes_late`: the close behind an error comes only after the keep-alive time. `loses_pipelined`: of requests
     that come at once the first alone is answered. `stream_closes`: a finished stream ends its connection, unannounced.
+    `types_vocab`: which kind of vocabulary a model has is a number; before, whether it has one.
     """
 
     state_version: int = 4
@@ -20,11 +21,12 @@ class Build:
     closes_late: bool = False
     loses_pipelined: bool = False
     says_modalities: bool = True
+    types_vocab: bool = True
 
 
 BUILDS = {
-    10566: Build(state_version=2, closes_late=True, loses_pipelined=True, says_modalities=False),
-    11063: Build(state_version=3, closes_late=True, loses_pipelined=True, says_modalities=False),
+    10566: Build(2, closes_late=True, loses_pipelined=True, says_modalities=False, types_vocab=False),
+    11063: Build(3, closes_late=True, loses_pipelined=True, says_modalities=False, types_vocab=False),
     11434: Build(stream_closes=False),
     11549: Build(),
 }

@@ -60,7 +60,7 @@ def health(machine: Machine, _: Request) -> Reply:
 def models(machine: Machine, _: Request) -> Reply:
     spec, name = machine.spec, machine.name
     meta = {
-        "vocab_type": 2,
+        "vocab_type": 2 if machine.build.types_vocab else True,
         "n_vocab": spec.vocab,
         "n_ctx": machine.shape.n_ctx_slot,
         "n_ctx_train": spec.ctx,

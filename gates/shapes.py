@@ -36,14 +36,14 @@ def folded(values: Iterable[Any]) -> list[Any]:
     return found
 
 
-def the_fake() -> Decoder:
-    return find_decoder("fake", "")
+def the_fake(flags: str = "") -> Decoder:
+    return find_decoder(f"fake {flags}", "")
 
 
-def a_real_server(config: pytest.Config) -> Decoder:
+def a_real_server(config: pytest.Config, name: str = "xllamacpp") -> Decoder:
     """A real server with the smallest model."""
     with unless_missing(config):
-        return find_decoder("xllamacpp", str(model_file("tiny-llama", download=True)))
+        return find_decoder(name, str(model_file("tiny-llama", download=True)))
 
 
 @contextlib.contextmanager

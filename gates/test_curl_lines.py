@@ -26,10 +26,15 @@ def test_every_line_has_a_name_of_its_own():
     assert len({line.says for line in TABLE}) == len(TABLE)
 
 
+BUILDS = {"b11549": ("", "xllamacpp"), "b11063": ("--fake-version b11063", "xllamacpp==2026.9.11063")}
+
+
 @pytest.mark.real
-def test_a_real_server_answers_the_same(fake, request):
+@pytest.mark.parametrize("build", BUILDS)
+def test_a_real_server_answers_the_same(build, request):
+    flags, name = BUILDS[build]
     with unless_missing(request.config):
-        real = answers(a_real_server(request.config))
+        real, fake = answers(a_real_server(request.config, name)), answers(the_fake(flags))
     assert [line.says for line in TABLE if real[line.says].status != line.status] == []
     differing = {says for says in real if real[says] != fake[says]}
     for line in TABLE:
