@@ -21,6 +21,8 @@ _BODIES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("/v1/chat/completions", {"messages": _CHAT, "max_tokens": 2, "logprobs": True, "top_logprobs": 2}),
     ("/v1/chat/completions", {"messages": _CHAT, "max_tokens": 2, "stream": True, "stream_options": {}}),
     ("/v1/chat/completions/input_tokens", {"messages": _CHAT}),
+    ("/v1/streams/lookup", {"conversation_ids": ["river"]}),
+    ("/v1/completions", {"prompt": ["one", [400, 401]], "max_tokens": 2, "stream": True}),
     ("/apply-template", {"messages": _CHAT}),
     ("/tokenize", {"content": "The otter", "add_special": True, "with_pieces": True}),
     ("/detokenize", {"tokens": [400, 401]}),
@@ -28,7 +30,10 @@ _BODIES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("/slots/1?action=restore", {"filename": "a.bin"}),
     ("/slots/0?action=erase", {}),
 )
-_GETS = ("/health", "/props", "/slots", "/metrics", "/v1/models", "/slots?fail_on_no_slot=1")
+_GETS = (
+    *("/health", "/props", "/slots", "/metrics", "/v1/models", "/slots?fail_on_no_slot=1"),
+    *("/v1/stream?conv_id=river", "/v1/stream"),
+)
 _NUMBERS = (
     *("0", "-0", "-1", "1e400", "-1e400", "1e-400", "9" * 400, "0.1", "9223372036854775808", "-9223372036854775809"),
     *("4294967296", "2147483648", "NaN", "Infinity", "1e5", "01", "+1", "0x1", "1.", ".5", "1e"),
