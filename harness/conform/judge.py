@@ -25,7 +25,7 @@ from harness.processes import Guardian
 
 _AT_ONCE = 4
 CLAUSE_S = 60.0
-_TRIES = 4
+_TRIES = 8
 """Of a probe that comes too late, as it may on a busy machine."""
 
 
