@@ -82,14 +82,15 @@ async def _answer(reader: asyncio.StreamReader) -> RpcAnswer:
                 case PayloadChunk(chunk):
                     payload += chunk
                 case FrameEnd():
-                    return RpcAnswer(head.status, _object(head.meta), bytes(payload))
+                    return RpcAnswer(head.status, read_object(head.meta), bytes(payload))
     decoder.close()
     raise ConnectionResetError("closed without an answer")
 
 
-def _object(meta: bytes) -> Mapping[str, Any]:
+def read_object(text: bytes | str) -> Mapping[str, Any]:
+    """A JSON object; empty where it is none."""
     try:
-        value = json.loads(meta or b"{}")
-    except ValueError:
+        value = json.loads(text or b"{}")
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -150,10 +150,17 @@ class Actor:
         return await self._tokenized_at(self.url, text)
 
     async def _tokenized_at(self, url: str, text: str) -> tuple[int, ...]:
-        async with asyncio.timeout(_TOKENIZE_S), self.http.post(f"{url}/tokenize", json={"content": text}) as got:
-            if got.status != 200:
-                raise HarnessError(f"the decoder answered /tokenize with {got.status}")
-            return tuple(int(token) for token in (await got.json())["tokens"])
+        try:
+            async with asyncio.timeout(_TOKENIZE_S), self.http.post(f"{url}/tokenize", json={"content": text}) as asked:
+                if asked.status != 200:
+                    raise HarnessError(f"{url}/tokenize answered {asked.status}")
+                return tuple(int(token) for token in (await asked.json())["tokens"])
+        except TimeoutError:
+            raise HarnessError(f"{url}/tokenize gave no whole answer within {_TOKENIZE_S:g} s") from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise HarnessError(f"{url}/tokenize: the connection failed: {type(error).__name__}: {error}") from None
+        except (ValueError, KeyError, TypeError):
+            raise HarnessError(f"{url}/tokenize answered with no list of tokens") from None
 
     def _url_of(self, step: Step) -> str:
         return self.engines[step.on].url if step.on is On.PEER else self.url

@@ -18,7 +18,7 @@ import aiohttp
 
 from harness.deadline import until
 from harness.errors import DeadlineMissed
-from harness.hydra_client import HydraClient, RpcAnswer
+from harness.hydra_client import HydraClient, RpcAnswer, read_object
 from harness.record import StepRecord
 from harness.steps.blob_forms import reshaped
 from harness.steps.engine_spec import Decode, EngineAct, Get, KvHash, Meta, Prefill, Put
@@ -83,7 +83,7 @@ class EngineActor:
         meta = answer.meta
         if answer.word == "OK":
             identity = {key: meta[key] for key in _IDENTITY if key in meta}
-            self.states[name] = State(answer.payload, int(meta.get("logits_size", 0)), n_tok, identity)
+            self.states[name] = State(answer.payload, _whole(meta, "logits_size"), n_tok, identity)
 
     def _state(self, act: Put | Decode) -> bytes:
         kept = self.states.get(act.state_of)
@@ -103,19 +103,24 @@ class EngineActor:
             self._stored(engine, answer.meta.get("decode_request_id"), step.deadline_s, ended),
             self._positioned(engine, step, least, ended),
         )
-        if stored is None:
-            return StepRecord(step.name, sent_ns, None, failure="the result was never stored", prompt=prompt)
-        text = _text(stored.body)
         told = {
             **stored.body,
             "rpc": answer.word,
-            "cached_tokens": stored.body.get("usage", {}).get("prompt_tokens_details", {}).get("cached_tokens"),
+            "cached_tokens": _inside(stored.body, "usage", "prompt_tokens_details", "cached_tokens"),
             "n_past_ms": None if n_past_ns is None else _ms(accepted_ns, n_past_ns),
             "stored_ms": _ms(accepted_ns, stored.at_ns),
         }
-        ids = await self.ids_of(engine.url, text) if text else ()
+        text = _inside(stored.body, "choices", 0, "message", "content")
+        ids = await self.ids_of(engine.url, text) if isinstance(text, str) and text else ()
         return StepRecord(
-            step.name, sent_ns, stored.status, end_ns=stored.at_ns, body=told, prompt=prompt, ids=tuple(ids)
+            name=step.name,
+            sent_ns=sent_ns,
+            status=stored.status,
+            end_ns=stored.at_ns,
+            failure=stored.failure,
+            body=told,
+            prompt=prompt,
+            ids=tuple(ids),
         )
 
     def _payload(self, act: Decode, prompt: tuple[int, ...]) -> bytes:
@@ -133,21 +138,22 @@ class EngineActor:
         )
         return encode_decode_head(header, body) + state
 
-    async def _stored(
-        self, engine: EngineAt, request_id: object, seconds: float, ended: asyncio.Event
-    ) -> _Stored | None:
-        """The stored result once it is one, or None where it never comes to be; `ended` is set either way."""
+    async def _stored(self, engine: EngineAt, request_id: object, seconds: float, ended: asyncio.Event) -> _Stored:
+        """The stored result once it is one, or why there is none; `ended` is set either way."""
 
         async def looked() -> _Stored | None:
             async with self.http.get(f"{engine.url}/v1/decode/{request_id}") as response:
-                body = json.loads(await response.text())
-                waits = response.status == 202 or (response.status == 404 and _NOT_READY in json.dumps(body))
-                return None if waits else _Stored(response.status, body, time.monotonic_ns())
+                text = await response.text()
+                waits = response.status == 202 or (response.status == 404 and _NOT_READY in text)
+                return None if waits else _Stored(time.monotonic_ns(), response.status, read_object(text))
 
         try:
-            with contextlib.suppress(DeadlineMissed):
-                return await until(seconds, f"the stored result of DECODE {request_id}", looked)
-            return None
+            return await until(seconds, f"the stored result of DECODE {request_id}", looked)
+        except DeadlineMissed:
+            return _Stored(time.monotonic_ns(), failure="the result was never stored")
+        except (aiohttp.ClientError, OSError, UnicodeDecodeError) as error:
+            why = f"the stored result could not be read: {type(error).__name__}: {error}"
+            return _Stored(time.monotonic_ns(), failure=why)
         finally:
             ended.set()
 
@@ -158,7 +164,7 @@ class EngineActor:
         async def looked() -> tuple[int | None] | None:
             last = ended.is_set()
             answer = await engine.client.call(Op.STATE_META, step.slot or 0, b"", step.name, _LOOK_S)
-            there = int(answer.meta.get("n_past", 0)) >= least
+            there = _whole(answer.meta, "n_past") >= least
             return (time.monotonic_ns(),) if there else (None,) if last else None
 
         with contextlib.suppress(DeadlineMissed):
@@ -169,9 +175,12 @@ class EngineActor:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    status: int
-    body: Mapping[str, Any]
+    """`status` None: it was not told, and `failure` says why."""
+
     at_ns: int
+    status: int | None = None
+    body: Mapping[str, Any] = field(default_factory=dict)
+    failure: str = ""
 
 
 def _record(step: Step, sent_ns: int, answer: RpcAnswer, prompt: Sequence[int]) -> StepRecord:
@@ -187,9 +196,20 @@ def _record(step: Step, sent_ns: int, answer: RpcAnswer, prompt: Sequence[int]) 
     )
 
 
-def _text(body: Mapping[str, Any]) -> str:
-    choices = body.get("choices") or [{}]
-    return str(choices[0].get("message", {}).get("content") or "")
+def _inside(value: Any, *path: str | int) -> Any:
+    """What lies there, or None where an engine says something else altogether."""
+    for key in path:
+        try:
+            value = value[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def _whole(meta: Mapping[str, Any], name: str) -> int:
+    """0 where it is not said, or is no number."""
+    value = meta.get(name)
+    return value if isinstance(value, int) else 0
 
 
 def _json(value: object) -> bytes:

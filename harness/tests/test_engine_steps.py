@@ -5,9 +5,14 @@ import asyncio
 import pytest
 
 from harness.errors import HarnessError, ScenarioError
+from harness.http_session import open_http
 from harness.hydra_client import HydraClient
 from harness.scenario_file import load
 from harness.steps.blob_forms import BlobForm, reshaped
+from harness.steps.engine_act import EngineActor, EngineAt
+from harness.steps.engine_spec import Decode
+from harness.steps.prompt_parts import FreshPart
+from harness.steps.spec import Step
 from wire.blob import BlobV1, RawKv, StateBlob, encode_blob
 from wire.blob_forms import read_for_decode, read_for_put
 from wire.blob_reader import BlobLimits, BlobRefused, read_blob
@@ -144,3 +149,61 @@ def test_what_goes_wrong_is_part_of_the_answer(answer, failure):
 def test_a_peer_that_cannot_be_reached_is_part_of_the_answer():
     found = asyncio.run(HydraClient("127.0.0.1", 1).call(Op.INFO, 0, b"", "t", 5.0))
     assert "connection failed" in found.failure
+
+
+ACCEPTED = encode_response(Status.OK, meta=b'{"valid": true, "decode_request_id": 7, "n_past": "far"}')
+
+
+def decoded(http_answer):
+    """What is written down of a DECODE that was accepted, and whose result is read from these bytes."""
+
+    def answering(data):
+        async def serve(reader, writer):
+            await reader.read(1000)
+            writer.write(data)
+            writer.close()
+
+        return serve
+
+    async def ids_of(url, text):
+        return (len(text),)
+
+    async def run():
+        rpc = await asyncio.start_server(answering(ACCEPTED), "127.0.0.1", 0)
+        http = await asyncio.start_server(answering(http_answer), "127.0.0.1", 0)
+        async with rpc, http, open_http() as session:
+            rpc_port, http_port = (server.sockets[0].getsockname()[1] for server in (rpc, http))
+            at = EngineAt(HydraClient("127.0.0.1", rpc_port), f"http://127.0.0.1:{http_port}")
+            act = Decode((FreshPart(3),))
+            step = Step("decoded", act, slot=0, deadline_s=2.0)
+            return await EngineActor(session, ids_of).do(step, act, at, (1, 2, 3))
+
+    return asyncio.run(run())
+
+
+def page(body, status="200 OK"):
+    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}".encode()
+
+
+def test_a_stored_result_is_read():
+    whole = '{"choices": [{"message": {"content": "four"}}], "usage": {"prompt_tokens_details": {"cached_tokens": 2}}}'
+    record = decoded(page(whole))
+    assert (record.status, record.failure, record.ids, record.body["cached_tokens"]) == (200, "", (4,), 2)
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "failure"),
+    [
+        (b"", None, "the stored result could not be read: ServerDisconnectedError"),
+        (b"SSH-2.0\r\n\r\n", None, "the stored result could not be read"),
+        (page("soon", "202 Accepted"), None, "the result was never stored"),
+        (page("no JSON"), 200, ""),
+        (page("[1]"), 200, ""),
+        (page('{"choices": 5, "usage": [], "timings": null}'), 200, ""),
+    ],
+)
+def test_a_stored_result_that_is_none_is_part_of_the_record(answer, status, failure):
+    record = decoded(answer)
+    assert (record.status, record.ids) == (status, ())
+    assert failure in record.failure
+    assert (record.body["rpc"], record.body["cached_tokens"], record.body["n_past_ms"]) == ("OK", None, None)
