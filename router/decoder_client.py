@@ -112,6 +112,11 @@ class DecoderClient:
     async def adopt(self, slot: int, share_id: str, tokens: tuple[int, ...], seconds: float) -> Answer:
         return await self._action(slot, "adopt", {"share_id": share_id, "tokens": tokens}, seconds)
 
+    async def evaluate(self, slot: int, tokens: tuple[int, ...], seconds: float) -> Answer:
+        """Has the slot hold these tokens and nothing else; a completion that is to be empty."""
+        body = {"prompt": tokens, "n_predict": 0, "temperature": 0, "id_slot": slot, "cache_prompt": False}
+        return await self._call("POST", "/completion", json.dumps(body).encode(), seconds)
+
     async def save(self, slot: int, filename: str, seconds: float) -> Answer:
         return await self._action(slot, "save", {"filename": filename}, seconds)
 

@@ -18,8 +18,8 @@ from router.facts import Facts, read_facts, read_properties, what_fails
 from router.leases import RETRY_AFTER_S, Leases
 from router.log import Log
 from router.metrics import Metrics
+from router.own_state import OwnState
 from router.routes.choose import Outcome, Step, failed
-from wire.state_layout import Layout
 
 if TYPE_CHECKING:
     from router.engines.engine import Engine
@@ -43,8 +43,8 @@ class Decoder:
         self.ever_ready = False
         self.first_facts: Facts | None = None
         """Of the first time that it came into service."""
-        self.layout: Layout | None = None
-        """Of the state files that it has read since it came into service."""
+        self.own_state = OwnState()
+        """What is known of its state files since it came into service."""
         self.suspected = asyncio.Event()
         """Set on evidence that it may be gone."""
         self.why = ""
@@ -76,7 +76,7 @@ class Decoder:
     def enters(self, facts: Facts) -> None:
         self.facts, self.why, self.ever_ready = facts, "", True
         self.first_facts = self.first_facts or facts
-        self.layout = None
+        self.own_state = OwnState()
         self.suspected.clear()
         self._left.clear()
 

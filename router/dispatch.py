@@ -187,8 +187,7 @@ class Dispatcher:
                 failed(Step.ERASE, Outcome.BUSY, slot=seat.lease.slot.id, reason=reason), exchange, seat.decoder
             )
             return False
-        seat.lease.in_doubt = False
-        seat.lease.slot.holds = None
+        seat.lease.settled()
         return True
 
     async def _attempt(self, route: Route, plan: HandOver, seat: Seat, exchange: Exchange) -> StepFailed | None:
@@ -205,7 +204,7 @@ class Dispatcher:
                 self._around,
                 exchange.deadline,
                 left,
-                seat.decoder.layout,
+                seat.decoder.own_state,
             )
             try:
                 await seat.decoder.while_in_service(
@@ -213,7 +212,6 @@ class Dispatcher:
                 )
             except StepFailed as failure:
                 return failure
-        seat.decoder.layout = handoff.layout or seat.decoder.layout
         exchange.handoff = handoff.figures()
         return None
 
@@ -245,8 +243,7 @@ class Dispatcher:
             failure = failed(Step.ERASE, Outcome.CUT_OFF, reason=str(error))
         else:
             if answer.ok:
-                seat.lease.in_doubt = False
-                seat.lease.slot.holds = None
+                seat.lease.settled()
                 return True
             failure = refused(Step.ERASE, answer)
         self._follow(failure, exchange, seat.decoder)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any, Protocol
 
 from router.deadline import happens
 from router.decoder_client import Answer
 from router.errors import DecoderError, Unreachable
-from router.leases import Lease, Leases
+from router.leases import Lease, Leases, remove
 from router.log import Log
 from router.one_line import one_line
 from router.slots import Slot, State
@@ -44,7 +45,9 @@ class Janitor:
         content_in_doubt = lease.in_doubt
         slot = lease.quarantine()
         if slot is not None and slot.state is State.DOUBTFUL:
-            self._start(self._erase(slot, decoder, content_in_doubt))
+            self._start(self._erase_then_remove(slot, decoder, content_in_doubt, lease.files))
+        else:
+            remove(lease.files)
 
     async def close(self) -> None:
         """Whatever is still in doubt is the next router's to find out."""
@@ -58,6 +61,12 @@ class Janitor:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def _erase_then_remove(self, slot: Slot, decoder: Eraser, content_in_doubt: bool, files: list[Path]) -> None:
+        try:
+            await self._erase(slot, decoder, content_in_doubt)
+        finally:
+            remove(files)
 
     async def _erase(self, slot: Slot, decoder: Eraser, content_in_doubt: bool) -> None:
         pause_s = FIRST_PAUSE_S

@@ -10,6 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from router.deadline import Deadline
 from router.errors import Refusal
@@ -25,16 +26,25 @@ class Lease:
         self.slot = slot
         self.in_doubt = False
         """Set before a call that may leave the slot's content unknown, unset when its answer settles it."""
+        self.files: list[Path] = []
+        """That a save of this slot may still write, however late: to be removed when nothing runs in the slot."""
         self._give_back: Callable[[Slot, Move], None] | None = give_back
 
     @property
     def held(self) -> bool:
         return self._give_back is not None
 
+    def settled(self) -> None:
+        """Whatever ran in the slot has ended, and it is empty."""
+        self.in_doubt = False
+        self.slot.holds = None
+        remove(self.files)
+
     def release(self, holds: Prompt | None) -> None:
         """The slot is free for others; it holds `holds`, as far as that is known."""
         if self._give_back is None:
             return
+        remove(self.files)
         give_back, self._give_back = self._give_back, None
         self.slot.holds = holds
         give_back(self.slot, Move.FREE)
@@ -46,6 +56,11 @@ class Lease:
         give_back, self._give_back = self._give_back, None
         give_back(self.slot, Move.DOUBT)
         return self.slot
+
+
+def remove(files: list[Path]) -> None:
+    while files:
+        files.pop().unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

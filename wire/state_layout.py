@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from wire.attention import MAX_LAYERS, MAX_STREAMS
 from wire.errors import RemoteWireError
-from wire.statefile import Head
+from wire.statefile import HEAD_BYTES, Head, NewerForm, read_head, read_version
 
 Read = Callable[[int, int], bytes]
 """`read(offset, size)`: that many bytes of the file, fewer at its end."""
@@ -64,6 +64,46 @@ class Layout:
                 if row != another:
                     return f"{what} rows of layer {index} are {_row(row)}, not {_row(another)}"
         return None if self.v_trans == other.v_trans else "V is transposed in one of them"
+
+
+@dataclass(frozen=True, slots=True)
+class StateKind:
+    """What kind of file it is, as far as it tells: what has to be the same for a server to read another's."""
+
+    version: int
+    head: Head | None
+    """None: a token payload of a newer form."""
+    layout: Layout | None
+    """None: a state that tells nothing of rows."""
+
+    def misfit(self, own: StateKind) -> str | None:
+        """Why a server that saves files of the kind `own` does not read one of this kind; None where nothing is known
+        against it."""
+        if self.version != own.version:
+            return f"state version {self.version}, not {own.version}"
+        if own.head is None:
+            return None
+        if self.head is None:
+            return "a token payload of a newer form"
+        if self.layout is None or own.layout is None:
+            return _one_sided(self.layout, own.layout)
+        return self.layout.difference(own.layout)
+
+
+def _one_sided(layout: Layout | None, own: Layout | None) -> str | None:
+    if layout is None and own is None:
+        return None
+    return "no rows of attention" if layout is None else "rows of attention, and the decoder's own state has none"
+
+
+def read_kind(read: Read) -> StateKind:
+    """From a whole file. RemoteWireError: it is no state file."""
+    front = read(0, HEAD_BYTES)
+    try:
+        head = read_head(front)
+    except NewerForm:
+        return StateKind(read_version(front), None, None)
+    return StateKind(head.version, head, read_layout(head, read))
 
 
 def _row(row: tuple[str, int]) -> str:

@@ -23,6 +23,7 @@ from wire.attention import AttentionState, Layer, TransposedLayer, decode_attent
 from wire.errors import LocalWireError, RemoteWireError
 
 __all__ = [
+    "HEAD_BYTES",
     "AttentionState",
     "Head",
     "Layer",
@@ -36,12 +37,16 @@ __all__ = [
     "encode_statefile",
     "read_head",
     "read_tokens",
+    "read_version",
 ]
 
 MAGIC = 0x67677371
 VERSION = 4
 MAX_TOKENS = 1 << 24
 """Limit of the token payload in words: far above any context, far below what would exhaust memory."""
+
+HEAD_BYTES = 24
+"""So many bytes from the front of a file are enough for `read_head`."""
 
 _HEAD = struct.Struct("<III")
 _COUNTED_FORMAT = 1
@@ -99,6 +104,13 @@ def read_head(data: bytes) -> Head:
     if first != -1:
         return Head(version, TokenForm.BARE, words, state_offset)
     return Head(version, TokenForm.COUNTED, _counted(data, words), state_offset)
+
+
+def read_version(data: bytes) -> int:
+    """The version that a file's first bytes name, whatever form its tokens have."""
+    if len(data) < _HEAD.size:
+        raise RemoteWireError(f"a state file of {len(data)} bytes: its head alone has {_HEAD.size}")
+    return int(_HEAD.unpack_from(data)[1])
 
 
 def _counted(data: bytes, words: int) -> int:

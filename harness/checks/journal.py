@@ -6,7 +6,7 @@ loaded. `decoder.prompt_n` and `decoder.cache_n` are short for that field of the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.checks.expectation import Expected, FieldsAre, FieldsExpected, Lookup
@@ -100,6 +100,8 @@ WHO: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 
 OWN_PROMPT = "prompt.tokens"
+LONGEST_LOOK = 4
+"""Tokens."""
 
 
 def paths() -> tuple[str, ...]:
@@ -144,6 +146,7 @@ def _seen(record: Record, look: Look, who: str, event: str) -> Seen | Unseen:
     if isinstance(journal, Unseen):
         return journal
     found = [each for each in journal.events if each.event == event and _of_request(record, look, each)]
+    found = [each for each in found if not _is_a_look(record, each)]
     sightings = tuple(Sighting(each.fields, journal.where(each), _when(each)) for each in found)
     return Seen(f"{who}.{event}", sightings)
 
@@ -161,6 +164,27 @@ def _of_request(record: Record, look: Look, event: Event) -> bool:
     prompt = list(_exchange(record, look.request).prompt_tokens)
     carried = event.fields.get("prompt_tokens") or event.fields.get("tokens")
     return carried is None or carried in (prompt, prompt[:-1])
+
+
+def _is_a_look(record: Record, event: Event) -> bool:
+    """A router may have a decoder evaluate a handful of tokens to see what kind of state it saves: no reply is made of
+    that, and no prefill is hidden in it. It uses the last tokens of the prompt at hand, asks for none, and on the
+    decoder's own endpoint."""
+    if event.event != "completion" or event.fields.get("endpoint") != "/completion":
+        return False
+    prompt, n_made = event.fields.get("prompt_tokens") or [], event.fields.get("predicted_n") or 0
+    if not 0 < len(prompt) <= LONGEST_LOOK or n_made > 1:
+        return False
+    return any(_is_end(prompt, each) for exchange in record.exchanges for each in _handed(exchange.prompt_tokens))
+
+
+def _handed(prompt: Sequence[int]) -> tuple[Sequence[int], ...]:
+    """What may be handed over of a prompt."""
+    return prompt, prompt[:-1]
+
+
+def _is_end(part: list[int], whole: Sequence[int]) -> bool:
+    return len(part) < len(whole) and part == list(whole[-len(part) :])
 
 
 def _event_observable(who: str, event: str, known: tuple[str, ...]) -> Observable:

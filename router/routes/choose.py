@@ -22,6 +22,7 @@ class Step(StrEnum):
     SHARE = "share"
     DESCRIPTORS = "descriptors"
     STATE_FILE = "state-file"
+    OWN_STATE = "own-state"
     PROVIDER = "provider"
     CLAIM = "claim"
     INSPECT = "inspect"
@@ -116,6 +117,7 @@ _NO_ANSWER = "{step} did not answer within {seconds:g} s"
 _CUT_OFF = "{step} was cut off: {reason}"
 _UNREACHABLE = "{step} could not reach the decoder: {reason}"
 _NO_CONNECTION = "{step} got no connection: {reason}"
+_NO_OWN_STATE = "the decoder's own state file could not be looked at"
 _ANSWERED = "{step} answered {status}: {body}"
 
 
@@ -153,6 +155,11 @@ TABLE: dict[tuple[Step, Outcome], Row] = {
     ),
     (Step.DESCRIPTORS, Outcome.MALFORMED): Row(Next.STATE_FILE, "the shared region is malformed: {reason}"),
     (Step.STATE_FILE, Outcome.FAILED): Row(Next.PLAIN, "no state file could be made: {reason}"),
+    (Step.OWN_STATE, Outcome.REFUSED): Row(Next.PLAIN, f"{_NO_OWN_STATE}: {{call}} answered {{status}}: {{body}}"),
+    (Step.OWN_STATE, Outcome.TIMED_OUT): Row(Next.PLAIN, f"{_NO_OWN_STATE}: no answer within {{seconds:g}} s"),
+    (Step.OWN_STATE, Outcome.CUT_OFF): Row(Next.PLAIN, f"{_NO_OWN_STATE}: {{reason}}"),
+    (Step.OWN_STATE, Outcome.MALFORMED): Row(Next.PLAIN, f"{_NO_OWN_STATE}: {{reason}}"),
+    (Step.OWN_STATE, Outcome.UNREACHABLE): Row(Next.UNAVAILABLE, f"{_NO_OWN_STATE}, it cannot be reached: {{reason}}"),
     (Step.PROVIDER, Outcome.FAILED): Row(Next.PLAIN, "provider could not start: {reason}"),
     (Step.PROVIDER, Outcome.EXITED): Row(Next.PLAIN, "provider exited {status}"),
     (Step.PROVIDER, Outcome.KILLED): Row(Next.PLAIN, "provider was killed by {signal}"),

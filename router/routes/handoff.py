@@ -19,10 +19,11 @@ from router.handshake import Handshake, Lent
 from router.leases import Lease
 from router.log import Figures
 from router.one_line import one_line
+from router.own_state import OwnState
 from router.private_files import Place, RuntimeFolder
 from router.providers.provider import Job, Prefilled, Provider, Run, Shapes
 from router.routes.choose import Outcome, Step, StepFailed, failed
-from wire.state_layout import Layout
+from wire.state_layout import StateKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,8 @@ class Handoff:
     deadline: Deadline
     left: AsyncExitStack
     """What must be undone when the handoff has ended, however it ended."""
-    layout: Layout | None = None
-    """Of the state files that this decoder reads, as far as it is known; then of the one that was handed over."""
+    own_state: OwnState
+    """What is known of the files that this decoder writes itself."""
     handshake: Handshake | None = None
     share_status: int = 0
     lent: Lent | None = None
@@ -60,6 +61,7 @@ class Handoff:
     share_ms: float = 0.0
     adopt_ms: float = 0.0
     adopted: bool = False
+    own_kind: StateKind | None = None
     restore_ms: float = 0.0
 
     @property

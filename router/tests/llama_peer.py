@@ -13,7 +13,15 @@ import socket
 from contextlib import asynccontextmanager
 
 from wire.region import Cells, Region, ShareHeader, Tensor, encode_share_message, layout_hash
-from wire.statefile import StateFile, TokenForm, decode_statefile, encode_statefile
+from wire.statefile import (
+    AttentionState,
+    Layer,
+    StateFile,
+    TokenForm,
+    decode_statefile,
+    encode_attention,
+    encode_statefile,
+)
 
 N_CELLS = 256
 TENSORS = (Tensor("cache_k_l0", 0, 0, 32, "f16", N_CELLS), Tensor("cache_v_l0", 0, 8192, 32, "f16", N_CELLS))
@@ -21,15 +29,21 @@ REGION = Region(16384, 0, layout_hash(TENSORS))
 REFUSAL = {"error": {"code": 400, "message": "Invalid action", "type": "invalid_request_error"}}
 
 
-def state_file(tokens):
-    """As small as a state file can be: its tokens, and a state that tells nothing."""
-    return encode_statefile(StateFile(tuple(tokens), TokenForm.BARE, b""))
+def state_file(tokens, key_type=None, version=4):
+    """As small as a state file can be: its tokens, and a state that tells nothing or the type of its keys."""
+    state = b""
+    if key_type is not None:
+        rows = (Layer(key_type, 8, bytes(8 * len(tokens))),)
+        state = encode_attention(AttentionState(2, positions=tuple(range(len(tokens))), keys=rows, values=rows))
+    return encode_statefile(StateFile(tuple(tokens), TokenForm.BARE, state, version))
 
 
 class LlamaPeer:
     def __init__(self, n_slots=2, n_ctx=1024):
         self.slots = [[] for _ in range(n_slots)]
         self.n_ctx = n_ctx
+        self.state = {}
+        """What its state files are like: `key_type`, `version`."""
         self.answers = {"share": (400, REFUSAL)}
         self.hangs = set()
         self.calls = []
@@ -118,7 +132,7 @@ class LlamaPeer:
                 self.slots[slot] = []
                 return 200, {"id_slot": slot, "n_erased": 0}
             case "save":
-                (self.folder / body["filename"]).write_bytes(state_file(self.slots[slot]))
+                (self.folder / body["filename"]).write_bytes(state_file(self.slots[slot], **self.state))
                 return 200, {"id_slot": slot, "n_saved": len(self.slots[slot])}
             case "completions":
                 return 200, self._complete(body)

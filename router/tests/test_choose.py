@@ -40,7 +40,7 @@ def _pairs_in_code() -> set[tuple[Step, Outcome]]:
     lost = {Outcome.UNREACHABLE, Outcome.TIMED_OUT, Outcome.CUT_OFF}
     broken = {Outcome.NO_CONNECTION, Outcome.TIMED_OUT, Outcome.CUT_OFF}
     assert variables == lost | broken
-    calls = (Step.TEMPLATE, Step.TOKENIZE, Step.SHARE, Step.ADOPT, Step.RESTORE)
+    calls = (Step.TEMPLATE, Step.TOKENIZE, Step.SHARE, Step.OWN_STATE, Step.ADOPT, Step.RESTORE)
     pairs |= {(step, outcome) for step in calls for outcome in lost}
     # State is put into an engine in one of two ways, each of which can break.
     pairs |= {(step, outcome) for step in (Step.STATE_PUT, Step.DECODE) for outcome in broken}

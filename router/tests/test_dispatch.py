@@ -32,6 +32,8 @@ if job["route"] == "state-file":
     open(job["state_file"], "wb").write(struct.pack(f"<4sII{n}i", b"qsgg", 4, n, *job["tokens"]))
 print(json.dumps({"n_tokens": len(job["tokens"]), "prefill_ms": 1}))
 """
+LOOK = ["completion", "save"]
+"""What a decoder is asked before its first state file."""
 QUICK = Timeouts(share=0.3, descriptors=0.2, provider=5, restore=0.3, first_byte=5, stream=0.5, request=20, drain=5)
 
 
@@ -168,7 +170,7 @@ def test_a_refused_share_takes_the_state_file_route_and_says_so_once(tmp_path):
     async def story(front, peer):
         reply = await front.post({"prompt": PROMPT})
         assert reply.route == ("state-file", "share-refused")
-        assert peer.calls == ["share", "restore", "completions"]
+        assert peer.calls == ["share", *LOOK, "restore", "completions"]
         assert peer.bodies[0]["id_slot"] == 0
         await until(lambda: len(front.hybrid) == 2)
         assert front.hybrid[0].endswith("; this decoder cannot share its KV, so the state-file route is used")
@@ -240,7 +242,7 @@ def test_a_share_without_an_id_is_erased_before_the_state_file_route(tmp_path, s
         peer.answers = {"share": share}
         reply = await front.post({"prompt": PROMPT})
         assert reply.route[0] == "state-file"
-        assert peer.calls == ["share", "erase", "restore", "completions"]
+        assert peer.calls == ["share", "erase", *LOOK, "restore", "completions"]
 
     run(tmp_path, story)
 
@@ -249,7 +251,7 @@ def test_descriptors_that_never_come(tmp_path):
     async def story(front, peer):
         peer.answers = {"share": (200, {"share_id": "s1"})}
         await front.post({"prompt": PROMPT})
-        assert peer.calls == ["share", "erase", "restore", "completions"]
+        assert peer.calls == ["share", "erase", *LOOK, "restore", "completions"]
         assert front.hybrid[0].startswith("no descriptors came within 0.2 s")
 
     run(tmp_path, story)
@@ -260,7 +262,7 @@ def test_a_share_that_hangs_is_followed_by_an_erase(tmp_path):
         peer.answers, peer.hangs = {}, {"share"}
         reply = await front.post({"prompt": PROMPT})
         assert reply.route == ("state-file", "share-timed-out")
-        assert peer.calls == ["share", "erase", "restore", "completions"]
+        assert peer.calls == ["share", "erase", *LOOK, "restore", "completions"]
 
     run(tmp_path, story)
 
@@ -368,7 +370,7 @@ def test_another_decoder_serves_what_a_dead_one_has_not_seen(tmp_path):
     run(tmp_path, story, peers=2)
 
 
-@pytest.mark.parametrize("phase", ["share", "restore", "completions"])
+@pytest.mark.parametrize("phase", ["share", *LOOK, "restore", "completions"])
 def test_a_client_that_leaves_in_any_phase_leaves_no_slot_behind(tmp_path, phase):
     async def story(front, peer):
         peer.hangs = {phase}
@@ -534,7 +536,7 @@ def test_a_prefill_server_saves_what_the_decoder_restores(tmp_path, kv_share):
         reply = await front.post({"prompt": PROMPT})
         assert (reply.route[0], reply.head.headers["x-kvgate-handoff"]) == ("state-file", "used")
         assert prefill.calls == ["completion", "save"]
-        assert decoder.calls == (["share"] if kv_share else []) + ["restore", "completions"]
+        assert decoder.calls == (["share"] if kv_share else []) + [*LOOK, "restore", "completions"]
         assert prefill.slots[0] == PROMPT[:-1]
 
     with_prefill_server(tmp_path, story, kv_share=kv_share)
@@ -545,7 +547,7 @@ def test_a_granted_share_is_given_back_where_a_prefill_server_cannot_use_it(tmp_
         decoder.answers.clear()
         reply = await front.post({"prompt": PROMPT})
         assert reply.route == ("state-file", "provider-cannot-share")
-        assert decoder.calls == ["share", "erase", "restore", "completions"]
+        assert decoder.calls == ["share", "erase", *LOOK, "restore", "completions"]
 
     with_prefill_server(tmp_path, story, kv_share=True)
 
@@ -606,7 +608,7 @@ def test_a_decoder_that_comes_back_is_served_from_again(tmp_path):
             await until(front.parts.decoders.ready)
             reply = await front.post({"prompt": PROMPT})
             assert reply.route[0] == "state-file", "what the dead one held is forgotten"
-            assert again.calls == ["share", "restore", "completions"]
+            assert again.calls == ["share", *LOOK, "restore", "completions"]
             await front.all_free(2)
 
     run(tmp_path, story)
