@@ -81,8 +81,9 @@ class Fake:
         await self.tell("/release", {"point": point})
 
     async def completions(self) -> list[dict[str, Any]]:
-        """The journal's entries of completions."""
-        return [each for each in (await self.tell("/journal"))["entries"] if each["event"] == "completion"]
+        """The journal's entries of completions, but for a router's look at what state the decoder saves."""
+        entries = [each for each in (await self.tell("/journal"))["entries"] if each["event"] == "completion"]
+        return [each for each in entries if each["endpoint"] != "/completion" or each["n_prompt"] > 4]
 
 
 @dataclass(slots=True)
