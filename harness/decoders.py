@@ -23,12 +23,13 @@ REAL_READY_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Decoder:
-    """A decoder that is ready."""
+    """A decoder that is ready. `notes` say what had to be done to get there."""
 
     process: Process
     url: str
     model: str
     journaled: bool
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,4 +106,5 @@ async def _start_real(session: Session, spec: DecoderSpec, who: str, folders: Fo
         env=base_env("real", folders),
         deadline_s=REAL_READY_S,
     )
-    return Decoder(started.process, started.url, str(model), journaled=False)
+    notes = tuple(f"{started.server.name}: {note}" for note in started.server.notes)
+    return Decoder(started.process, started.url, str(model), journaled=False, notes=notes)

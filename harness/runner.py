@@ -65,7 +65,7 @@ def _result(run: Run, record: Record, checks: tuple[CheckResult, ...], began: fl
         folder=str(run.folders.evidence),
         rerun=rerun_command(run.scenario, run.build, run.options),
         timeline=timeline(record, run.scenario.under_test),
-        notes=_notes(run.scenario, record.exchanges),
+        notes=(*_of_the_servers(run), *_notes(run.scenario, record.exchanges)),
     )
     _keep(run, result)
     return result
@@ -91,6 +91,11 @@ def _said_again(options: Options) -> Iterator[str]:
         yield "--real"
     if options.ready_s != _NO_OPTIONS.ready_s:
         yield from ("--ready-timeout", f"{options.ready_s:g}")
+
+
+def _of_the_servers(run: Run) -> Iterator[str]:
+    """What had to be done to have a real server, once however many there are of it."""
+    yield from dict.fromkeys(note for decoder in run.cast.decoders.values() for note in decoder.notes)
 
 
 def _notes(scenario: Scenario, exchanges: tuple[Exchange, ...]) -> tuple[str, ...]:
