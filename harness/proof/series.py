@@ -6,6 +6,7 @@ what a comparison means: a `Conclude` turns the results so far into the verdict.
 
 from __future__ import annotations
 
+import errno
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from harness.proof.schedule import Job
 from harness.result import BuildInfo, RunResult, ScenarioResult, Verdict
 
 S = TypeVar("S")
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class RunJob(Protocol[S]):
@@ -92,7 +94,7 @@ class Series(Generic[S]):
             except KeyboardInterrupt:
                 state.cut_short("interrupted")
             except OSError as error:
-                state.cut_short(f"the run folder takes no more: {error.strerror} ({error.filename})")
+                state.cut_short(_broken_off(error))
         state.look_at(self.contenders)
         return state.finish()
 
@@ -169,6 +171,13 @@ class _State(Generic[S]):
             yield f"{self._cut} after {ran} of {planned} scenario runs"
         for name, moved in self._moved.items():
             yield from (f"{name} moved during the run: {line}" for line in moved)
+
+
+def _broken_off(error: OSError) -> str:
+    """A connection's error names no file: only one that does can be the folder's."""
+    if error.filename is None and error.errno not in _DISK_FULL:
+        return f"the run broke off: {error}"
+    return f"the run folder takes no more: {error.strerror} ({error.filename})"
 
 
 @contextmanager

@@ -199,6 +199,23 @@ def test_a_series_that_has_enough_at_its_end_leaves_nothing_out(series):
     assert not any("left out" in note for note in replace(series, enough=lambda _: next(seen) == last).run().notes)
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "the run folder takes no more: No space left on device"),
+        (PermissionError(errno.EACCES, "Permission denied", "/r/x"), "takes no more: Permission denied (/r/x)"),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed"), "the run broke off: [Errno 111] Connect"),
+    ],
+)
+def test_what_broke_a_series_off_is_called_what_it_is(series, error, told):
+    def run_job(job, folder):
+        raise error
+
+    result = replace(series, run_job=run_job).run()
+    assert (result.partial, result.verdict) == (True, Verdict.ERROR)
+    assert told in result.notes[0]
+
+
 def test_signals_are_given_back(series):
     before = signal.getsignal(signal.SIGTERM)
     series.run()
