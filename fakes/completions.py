@@ -387,23 +387,9 @@ class _Run:
 
     def _count(self) -> None:
         counters, timings = self.machine.counters, self.timings
-        prompt_s, predicted_s = timings.prompt_ms / 1e3, timings.predicted_ms / 1e3
-        counters.prompt_tokens += timings.prompt_n
-        counters.prompt_tokens_cached += timings.cache_n
-        counters.prompt_seconds += prompt_s
-        counters.predicted_tokens += timings.predicted_n
-        counters.predicted_seconds += predicted_s
-        counters.n_decode += timings.predicted_n
-        counters.n_busy_slots += timings.predicted_n
+        counters.count_prompt(timings.prompt_n, timings.cache_n, timings.prompt_ms / 1e3)
         held = len(self.prompt.tokens) + timings.predicted_n
-        counters.n_tokens_max = max(counters.n_tokens_max, held)
-        for name, value in (
-            ("pn", timings.prompt_n),
-            ("ps", prompt_s),
-            ("tn", timings.predicted_n),
-            ("ts", predicted_s),
-        ):
-            counters.bucket[name] += value
+        counters.count_predicted(timings.predicted_n, timings.predicted_ms / 1e3, held)
 
     def _log_release(self, slot: Slot, truncated: bool) -> None:
         text = f"stop processing: n_tokens = {len(slot.tokens)}, truncated = {int(truncated)}"

@@ -122,8 +122,9 @@ class Asking:
                 await self.around.send(each.who, each.act)
             case Start():
                 await self.around.start(each.who, each.act)
-            case Hold(point, at):
-                await self._control(each.who, "/hold", {"point": point, "at": at})
+            case Hold(point, at, path):
+                when = {} if path is None else {"path": path}
+                await self._control(each.who, "/hold", {"point": point, "at": at, "when": when})
             case Release(point):
                 await self._control(each.who, "/release", {"point": point})
             case SetFaults(faults):

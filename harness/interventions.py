@@ -1,7 +1,7 @@
 """What is done between a client's requests, as values, and the shapes they have in a file.
 
     requests:
-      - {hold: decoder.token, at: 3}
+      - {hold: decoder.token, at: 3, path: /v1/chat/completions}
       - {name: first, prompt: {tokens: 30}, stream: true}
       - {until: {decoder.held: {point: decoder.token}}}
       - {leave: first}
@@ -29,10 +29,11 @@ SIGNALS = ("TERM", "KILL", "INT", "STOP", "CONT")
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Whoever reaches the point is held there, from the `at`-th reaching on."""
+    """Whoever reaches the point is held there, from the `at`-th reaching on; with `path` only requests to it."""
 
     point: str
     at: int = 1
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,22 +104,27 @@ _ACTS: dict[str, Key[Any]] = {
 
 
 def _intervention(
-    to: str = "decoder", name: str = "", at: int | None = None, deadline_s: float | None = None, **acts: Any
+    to: str = "decoder",
+    name: str = "",
+    at: int | None = None,
+    path: str | None = None,
+    deadline_s: float | None = None,
+    **acts: Any,
 ) -> Intervention:
     if len(acts) != 1:
         raise ValueError(f"expected a request, or one of {', '.join(_ACTS)}")
     kind, value = next(iter(acts.items()))
-    if at is not None and kind != "hold":
-        raise ValueError(f"`at` does not go together with {kind}")
+    for word, said in (("at", at), ("path", path)):
+        if said is not None and kind != "hold":
+            raise ValueError(f"`{word}` does not go together with {kind}")
     if deadline_s is not None and kind != "until":
         raise ValueError(f"`deadline_s` does not go together with {kind}")
-    return Intervention(_act(kind, value, at or 1, deadline_s or UNTIL_S), to, name)
+    act = Hold(value, at or 1, path) if kind == "hold" else _act(kind, value, deadline_s or UNTIL_S)
+    return Intervention(act, to, name)
 
 
-def _act(kind: str, value: Any, at: int, deadline_s: float) -> Act:
+def _act(kind: str, value: Any, deadline_s: float) -> Act:
     match kind:
-        case "hold":
-            return Hold(value, at)
         case "release":
             return Release(value)
         case "until":
@@ -141,6 +147,7 @@ def interventions(who: tuple[str, ...]) -> Shape[Intervention]:
             **_ACTS,
             "to": Key(OneOf(who), "whom: the decoder unless said"),
             "at": Key(Whole(1), "from which reaching of the point on"),
+            "path": Key(Text(means="a path"), "hold only requests to this path"),
             "name": Key(Text(r"[A-Za-z0-9_.-]+", "a name"), "how a check calls it"),
             "deadline_s": Key(Seconds(), f"{UNTIL_S:g} unless said"),
         },

@@ -221,7 +221,7 @@ class Expected:
     def _operators(self) -> dict[str, Shape[Any]]:
         return {
             **{word: Number() for word in _COMPARE},
-            "not": Plain(),
+            "not": _Value(),
             "one_of": ListOf(Plain(), least=1),
             "contains": Plain(),
             "matches": Regex(),
@@ -255,6 +255,19 @@ _BUILD: dict[str, Callable[[Any], Expectation]] = {
     "some": Some,
     "same_as": SameAs,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """What a value must not be. A comparison in its place would be a mapping that nothing equals: always ok."""
+
+    def parse(self, node: Node, place: Place) -> Any:
+        if isinstance(node, MappingNode):
+            place.refuse(node, "expected a value, found a mapping: a comparison cannot be turned round")
+        return Plain().parse(node, place)
+
+    def schema(self) -> JsonSchema:
+        return {"type": ["string", "number", "boolean", "null", "array"]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ under_test: router
 more_decoders: [{slots: 1}]
 router: {args: [--api-key-file, "{files}/keys"], files: {keys: secret}}
 requests:
-  - {hold: decoder.token, at: 3}
+  - {hold: decoder.token, at: 3, path: /v1/completions}
   - {name: first, prompt: hello, headers: {Authorization: Bearer secret}}
   - {name: held, until: {decoder.held: {point: decoder.token}}, deadline_s: 2}
   - {leave: first}
@@ -49,7 +49,7 @@ def test_requests_and_interventions_stand_in_one_list(write):
     scenario = load(write(GOOD))
     assert [request.name for request in scenario.requests] == ["first", "next", "raw"]
     assert [(each.before, each.who, each.act) for each in scenario.interventions] == [
-        (0, "decoder", Hold("decoder.token", 3)),
+        (0, "decoder", Hold("decoder.token", 3, "/v1/completions")),
         (1, "decoder", Until(scenario.interventions[1].act.check, 2.0)),
         (1, "decoder", Leave("first")),
         (1, "decoder2", Send(signal.SIGKILL)),
@@ -66,6 +66,7 @@ BAD = {
     "a decoder that is not there": ("signal: KILL, to: decoder2", "signal: KILL, to: decoder3", "there is no decoder3"),
     "two things at once": ("{leave: first}", "{leave: first, hold: x}", "expected a request, or one of"),
     "at without a hold": ("{leave: first}", "{leave: first, at: 2}", "does not go together with leave"),
+    "a path without a hold": ("{leave: first}", "{leave: first, path: /x}", "`path` does not go together with leave"),
     "a wait that is none": ("{leave: first}", "{leave: first, deadline_s: 2}", "does not go together with leave"),
     "a signal that is none": ("signal: KILL", "signal: KIL", "did you mean 'KILL'"),
     "a fault that is none": ("[kvshare-refuse]", "[kvshare-refus]", "did you mean 'kvshare-refuse'"),

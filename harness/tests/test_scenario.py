@@ -60,6 +60,8 @@ BAD = {
     "unknown observable": ("reply:", "replay:", 11, "checks.it is answered.replay", "did you mean 'reply'"),
     "unknown field": ("status: 200", "statuss: 1", 11, "checks.it is answered.reply.statuss", "did you mean 'status'"),
     "unknown request": ('same_as: "1"', 'same_as: "2"', 6, "requests.again", "no earlier request"),
+    "a comparison turned round": ("status: 200", "status: {not: {min: 3}}", 11,
+                                  "checks.it is answered.reply.status.not", "a comparison cannot be turned round"),
     "unknown kind": ("under_test: router", "under_test: ruter", 2, "under_test", "did you mean 'router'"),
     "unknown template": (
         "provider: {}", 'provider: {command: [x, "{slot_path}"]}', 4, "provider.command.1",
