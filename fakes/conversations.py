@@ -135,7 +135,7 @@ def _from(events: list[bytes], at: int) -> Iterator[bytes]:
 
 
 class Conversations:
-    """Those there are, by name. `alone` drives a flow that has no client, `now` is the time of day in whole seconds."""
+    """Those there are, by name. `now` is the time of day in whole seconds."""
 
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
@@ -145,7 +145,10 @@ class Conversations:
         return self._by_name.get(name)
 
     def begin(self, name: str, flow: Flow, alone: Callable[[Flow, Effect], object]) -> Flow:
-        """Work on it alone; the flow of the client that asked. An earlier one of that name is stopped."""
+        """Work on it alone; the flow of the client that asked. An earlier one of that name is stopped.
+
+        `alone` drives a flow that has no client.
+        """
         self.end(name)
         made = self._by_name[name] = Conversation(name, self._now())
         alone(made.work(flow, self._now), Pause(0))
